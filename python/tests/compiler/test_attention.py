@@ -95,6 +95,28 @@ def test_products_of_encrypted_matrices(rows: int, inner: int, columns: int, sta
     agree(*compiled(nodes, (size,), constants))
 
 
+@pytest.mark.parametrize("slots", [1 << 8, 1 << 13])
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns", "back"), [(16, 16, 16, 16), (12, 16, 8, 24), (15, 16, 15, 8), (9, 32, 27, 9)]
+)
+def test_products_of_products(rows: int, inner: int, columns: int, back: int, slots: int) -> None:
+    """The second product reads the first as it is stored: by diagonals of any number, in one ciphertext or
+    in many."""
+    shapes = {"left": (rows, inner), "middle": (inner, columns), "right": (columns, back)}
+    nodes, ends, constants = [], [0], {"one": np.array([1])}
+    for name, shape in shapes.items():
+        ends.append(ends[-1] + 2 * shape[0] * shape[1])
+        constants |= {f"{name}_begin": np.array([ends[-2]]), f"{name}_end": np.array([ends[-1]])}
+        constants |= {f"{name}_shape": np.array([0, 2, *shape])}
+        nodes += [
+            node("Slice", ["x", f"{name}_begin", f"{name}_end", "one"], [f"{name}_flat"]),
+            node("Reshape", [f"{name}_flat", f"{name}_shape"], [name]),
+        ]
+    nodes += [node("MatMul", ["left", "middle"], ["first"]), node("MatMul", ["first", "right"], ["y"])]
+    target = compiler.Target(slots=slots, levels=60)
+    agree(*compiled(nodes, (ends[-1],), constants, size=0.3, target=target))
+
+
 @pytest.mark.parametrize(
     ("equation", "first", "second"),
     [
@@ -395,6 +417,14 @@ def test_products_take_few_diagonals() -> None:
     program, _, _ = compiled(nodes, (16, 32), constants, fit={"error": 0.2})
     rotations = [layer.rotations for layer in program.layers if layer.kind == "linear"]
     assert max(rotations) <= 40
+
+
+def test_sums_of_long_sequences_take_few_rotations() -> None:
+    """Sums over 32 features of joint elements in 128 ciphertexts take 3 rotations of each, not 8."""
+    nodes, constants = _attention(32, 64, 2)
+    target = compiler.Target(slots=1 << 10, levels=60)
+    program, _, _ = compiled(nodes, (32, 64), constants, fit={"error": 0.2}, target=target)
+    assert sum(layer.rotations for layer in program.layers if layer.kind == "linear") <= 1_000
 
 
 def test_encrypted_attention_agrees_with_the_clear_run() -> None:

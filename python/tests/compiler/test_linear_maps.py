@@ -123,6 +123,16 @@ def test_diagonals_do_not_depend_on_layouts_before() -> None:
             assert fresh
 
 
+def test_maps_between_many_ciphertexts_are_counted_where_they_have_entries() -> None:
+    """1,100 ciphertexts of which each gives one: few pairs of them have diagonals."""
+    count = 1100 * 64
+    index = np.arange(count)
+    identity = SparseMatrix.from_distinct((count, count), index, index, np.ones(count))
+    layout = Layout(64, 64, index.astype(np.int32))
+    expected = {(block, block): [0] for block in range(1100)}
+    assert _steps(used_diagonals(identity, LayoutPair(layout, layout))) == expected
+
+
 def _steps(used: Mapping[tuple[int, int], np.ndarray]) -> dict[tuple[int, int], list[int]]:
     return {block: np.flatnonzero(each).tolist() for block, each in used.items()}
 

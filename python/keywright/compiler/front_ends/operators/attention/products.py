@@ -8,6 +8,7 @@ as the rows: place d holds ``(m + d) mod M``, as in the matrix products of Jiang
 diagonals. A result keeps this order, in which `softmax` and the next product read it.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,10 +71,10 @@ def contracted(context: OperatorContext, left: Factor, right: Factor) -> Encrypt
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
     products = stack * rows * inner * columns
     require_at_most(f"node {context.name!r}", "products", products, MAX_ELEMENTS, SHORTER)
-    if (turn := _turn(left)) is not None:
-        return _from_diagonals(context, left, right, turn)
-    if (turn := _turn(right.transposed)) is not None:
-        result = _from_diagonals(context, right.transposed, left.transposed, turn)
+    if (stored := _stored_diagonals(left)) is not None:
+        return _from_diagonals(context, left, right, *stored)
+    if (stored := _stored_diagonals(right.transposed)) is not None:
+        result = _from_diagonals(context, right.transposed, left.transposed, *stored)
         return _swapped(result)
     return _to_diagonals(context, left, right)
 
@@ -83,24 +84,69 @@ def _swapped(result: EncryptedValue) -> EncryptedValue:
     return EncryptedValue(result.number, order.shape, order)
 
 
-def _turn(factor: Factor) -> int | None:
-    """Return 1 if a stack of matrices is stored by diagonals, 0 if by columns with the stack inside, as
-    results of `_to_diagonals` are; None otherwise."""
-    if factor.value.order is None:
-        return None
+def _stored_diagonals(factor: Factor) -> tuple[int, Indices] | None:
+    """Return how a stack of matrices is stored, if it is a result of `_to_diagonals`: 1 by diagonals, 0 by
+    columns; and the place of each diagonal or column of each matrix, (columns, stack)."""
     stack, rows, columns = factor.numbers.shape
+    if factor.value.order is None or factor.value.size != factor.numbers.size:
+        return None
+    places = factor.numbers[:, 0].T // rows
+    pairs = ((part, second) for part in _divisors(columns) for second in _divisors(columns // part))
+    if not any(np.array_equal(places, _places(columns, stack, *pair)) for pair in pairs):
+        return None
     for turn in (1, 0):
         if (turn == 0 or rows == columns) and np.array_equal(
-            factor.numbers, _diagonal_order(stack, rows, columns, turn)
+            factor.numbers, _diagonal_order(places, rows, turn)
         ):
-            return turn
+            return turn, places
     return None
 
 
-def _diagonal_order(stack: int, rows: int, columns: int, turn: int) -> Indices:
-    """Return the number of each element of a stack of matrices that is stored by diagonals."""
+def _diagonal_order(places: Indices, rows: int, turn: int) -> Indices:
+    """Return the number of each element of a stack of matrices that is stored by diagonals at these places,
+    (columns, stack)."""
+    columns, stack = places.shape
     b, m, n = np.indices((stack, rows, columns))
-    return np.asarray(((n - turn * m) % columns) * (stack * rows) + b * rows + m, np.int64)
+    return np.asarray(places[(n - turn * m) % columns, b] * rows + m, np.int64)
+
+
+def _divisors(number: int) -> list[int]:
+    return [size for size in range(1, number + 1) if number % size == 0]
+
+
+def _places(diagonals: int, stack: int, part: int, second: int) -> Indices:
+    """Return the place of each diagonal of each matrix behind two steps of `_sums_of`, (diagonals, stack)."""
+    d, b = np.indices((diagonals, stack))
+    first, others = np.divmod(d, diagonals // part)
+    middle, last = np.divmod(others, diagonals // part // second)
+    return np.asarray(((last * stack + b) * second + middle) * part + first, np.int64)
+
+
+def _sums_of(diagonals: int, stack: int, terms: int) -> tuple[Indices, Indices]:
+    """Return how the terms of every diagonal of every matrix are summed in two steps: the place of each joint
+    element's sum behind the first step, (diagonals, stack, terms), and `_places` of the second.
+
+    The first step sums every ``part`` neighbouring terms. Each sum is left at the first of their places, and
+    the next places take the sums of diagonals that are whole ciphertexts away. All thus move by less than
+    ``part`` places, and fewer ciphertexts are left. The second step does the same to the remaining terms. If
+    ``part`` is 1, as for an odd number of diagonals, the first step sums all terms and moves nothing.
+    """
+    d, b, k = np.indices((diagonals, stack, terms))
+    part = max(size for size in _divisors(math.gcd(diagonals, terms)) if size**3 <= 2 * terms)
+    if part == 1:
+        return (d * stack + b) * terms, _places(diagonals, stack, 1, 1)
+    first, others = np.divmod(d, diagonals // part)
+    second = max(size for size in _divisors(diagonals // part) if size * part <= terms)
+    halfway = ((others * stack + b) * (terms // part) + k // part) * part + first
+    return halfway, _places(diagonals, stack, part, second)
+
+
+def _rows_behind(halfway: Indices, places: Indices, rows: int) -> Indices:
+    """Return the number of the element at one of the places, (diagonals, stack), with which each element
+    halfway has terms in common, (elements halfway, rows); -1 for those without terms."""
+    numbers = np.full(int(halfway.max()) + 1, -1)
+    numbers[halfway] = places[:, :, None]
+    return np.where(numbers < 0, -1, numbers * rows + np.arange(rows)[:, None]).T
 
 
 def _to_diagonals(context: OperatorContext, left: Factor, right: Factor) -> EncryptedValue:
@@ -115,20 +161,19 @@ def _to_diagonals(context: OperatorContext, left: Factor, right: Factor) -> Encr
     a = _gathered(context, first, (b * inner + k) * rows + m)
     c = _gathered(context, second, (b * inner + k) * columns + (m * turn + d) % columns)
     product = context.product(a, c)
-    sums = (d * stack + b) * rows + m
+    places, sums = _places(columns, stack, 1, 1), (d * stack + b) * rows + m
     if large:
-        heads = ((d * stack + b) * inner) * rows + m
-        product = _summed(context, product, heads, joint)
-        return _viewed(
-            _picked(context, product, heads[:, :, 0], (columns, stack, rows)),
-            _diagonal_order(stack, rows, columns, turn),
-        )
+        halfway, places = _sums_of(columns, stack, inner)
+        product = _summed(context, product, halfway[..., None] * rows + m, (int(halfway.max()) + 1, rows))
+        sums = _rows_behind(halfway, places, rows)
     result = _summed(context, product, sums, (columns, stack, rows))
-    return _viewed(result, _diagonal_order(stack, rows, columns, turn))
+    return _viewed(result, _diagonal_order(places, rows, turn))
 
 
-def _from_diagonals(context: OperatorContext, left: Factor, right: Factor, turn: int) -> EncryptedValue:
-    """Return products whose left matrices are stored by diagonals; results have rows last."""
+def _from_diagonals(
+    context: OperatorContext, left: Factor, right: Factor, turn: int, places: Indices
+) -> EncryptedValue:
+    """Return products whose left matrices are stored by diagonals at these places; results have rows last."""
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
     joint = (inner, stack, columns, rows)
     d, b, n, m = np.indices(joint)
@@ -136,10 +181,11 @@ def _from_diagonals(context: OperatorContext, left: Factor, right: Factor, turn:
     second = _stored(context, right.transposed, large)
     c = _gathered(context, second, (b * columns + n) * inner + (m * turn + d) % inner)
     first = replace(left.value, shape=(inner, stack, rows), order=None)
-    own = (d * stack + b) * rows + m
+    own = places[d, b] * rows + m
     if large:
-        first = _gathered(context, first, np.where(n == 0, own, -1), separate=True)
-        own = ((d * stack + b) * columns) * rows + m
+        halfway, _ = _sums_of(inner, stack, columns)
+        first = _gathered(context, first, _rows_behind(halfway, places, rows), separate=True)
+        own = halfway[..., None] * rows + m
     a = _gathered(context, first, own)
     product = context.product(a, c)
     result = _summed(context, product, (b * columns + n) * rows + m, (stack, columns, rows), separate=large)
@@ -191,19 +237,15 @@ def _gathered(
     )
 
 
-def _picked(
-    context: OperatorContext, source: EncryptedValue, chosen: Indices, shape: Shape
-) -> EncryptedValue:
-    return context.linear(source, shape, picking(source, chosen), laid_out=(chosen.size,), separate=True)
-
-
 def _summed(
     context: OperatorContext, source: EncryptedValue, into: Indices, shape: Shape, *, separate: bool = True
 ) -> EncryptedValue:
-    """Return the sums of the elements that have the same number in ``into``."""
+    """Return the sums of the elements that have the same number in ``into``; those with -1 are left out."""
     size = int(np.prod(shape, dtype=np.int64))
-    origin = np.arange(into.size)
-    matrix = SparseMatrix.from_distinct((size, source.size), into.ravel(), origin, np.ones(into.size))
+    origin = np.flatnonzero(into.ravel() >= 0)
+    matrix = SparseMatrix.from_distinct(
+        (size, source.size), into.ravel()[origin], origin, np.ones(origin.size)
+    )
     return context.linear(source, shape, matrix, laid_out=(size,), separate=separate)
 
 
