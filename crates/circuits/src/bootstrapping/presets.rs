@@ -132,11 +132,18 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 18] = [
         p: &[(50, 9)],
         ..LONG
     },
+    // Two factors of slots_to_coeffs: every level of a network has a prime fewer.
     BootstrapPreset {
-        name: "N16_QP1725_L12_S40_real",
-        q: &[(50, 1), (31, 3), (40, 12), (57, 4), (60, 4), (46, 4)],
-        p: &[(50, 9)],
-        bootstrapper: BootstrapperLiteral { values: Values::Real, ..WITHOUT_ARCSINE },
+        name: "N16_QP1743_L12_S40_real",
+        q: &[(50, 1), (31, 2), (40, 12), (56, 4), (59, 4), (47, 4)],
+        p: &[(50, 11)],
+        bootstrapper: BootstrapperLiteral {
+            values: Values::Real,
+            slots_to_coeffs: 2,
+            log_ratio: 11.75,
+            cosine_degree: 48,
+            ..WITHOUT_ARCSINE
+        },
         ..LONG
     },
     LONG,

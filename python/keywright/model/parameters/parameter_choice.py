@@ -35,7 +35,7 @@ HEADROOM_BITS = 8
 BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
 """By the bytes of their keys. For models of thin clients; also tried if one needs too much memory."""
 
-DEEP_PRESETS = ("N16_QP1725_L12_S40_real", DEFAULT_BOOTSTRAP_PRESET)
+DEEP_PRESETS = ("N16_QP1743_L12_S40_real", DEFAULT_BOOTSTRAP_PRESET)
 """For models that need bootstraps, the faster one is used. They have 21 and 25 bits of precision. Also tried
 if one needs too much memory."""
 
