@@ -48,6 +48,8 @@ def codecs_to_json(entering: InputCodec, leaving: OutputCodec) -> dict[str, Any]
 def read_steps(entry: Mapping[str, Any]) -> ClientSteps:
     """Read what clients compute and check before they encrypt."""
     columns = read_list(entry.get("columns", []), "the names of columns")
+    if "" in columns:
+        raise ValueError("a column has no name")
     return ClientSteps(
         FirstSteps.read(entry["first_steps"]) if "first_steps" in entry else None,
         read_binning(entry["binning"]) if "binning" in entry else None,
