@@ -69,7 +69,7 @@ def peers(records: Mapping[str, Record]) -> str:
             )
             lines.append(_text(left + 6 + width, y + 14, bar.shown, size=13))
     return _svg(
-        "Keywright beside its peers at N = 2^16 on one thread: shorter is better",
+        "Keywright compared with its peers at N = 2^16 on one thread: shorter is better",
         50 + len(named) * ROW,
         lines,
     )
@@ -107,7 +107,7 @@ def request(figures: Mapping[str, str]) -> str:
         lines.append(
             f'<path d="M{start} {y}H{end}" stroke="{INK}" stroke-width="1.6" marker-end="url(#arrow)"/>'
         )
-        lines.append(_text(260, y - 7, label, anchor="middle", size=14, weight=600))
+        lines.append(_text(260, y - 9, label, anchor="middle", size=14, weight=600))
         lines.append(_text(86, y + 5, left_words, anchor="middle", size=14))
         lines.append(_text(434, y + 5, right_words, anchor="middle", size=14))
     arrow = (

@@ -139,7 +139,7 @@ def explain_batches(compiled: Model, terminal: Terminal) -> None:
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
-    terminal.table(BATCHES, rows, title="Samples that share ciphertexts; times as above")
+    terminal.table(BATCHES, rows, title="Samples that share ciphertexts; times are predicted like those of the layers")
 
 
 def batch_row(compiled: Model) -> dict[str, int | float]:
