@@ -33,8 +33,8 @@ RECORDS = {
     "PROGRAMS": "*-speed-networks/networks.jsonl",
     "PLANNED": "*-speed-planned/networks.jsonl",
 }
-"""Names of records in the text: of bootstraps, of programs with the former preset of 12 levels, and of programs
-and bootstraps that were planned with it and with the one that replaced it."""
+"""Names of records in the text: of bootstraps, of programs with the former preset of 12 levels, and of
+programs and bootstraps that were planned with it and with the one that replaced it."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:
