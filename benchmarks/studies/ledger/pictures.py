@@ -84,7 +84,7 @@ def request(figures: Mapping[str, str]) -> str:
     lines = []
     for x, title, words, colour in boxes:
         lines.append(
-            f'<rect x="{x}" y="8" width="156" height="214" rx="8" fill="{PALE}" stroke="{colour}" '
+            f'<rect x="{x}" y="8" width="156" height="198" rx="8" fill="{PALE}" stroke="{colour}" '
             'stroke-width="2"/>'
         )
         lines.append(_text(x + 78, 38, title, anchor="middle", weight=600, size=18))
@@ -92,15 +92,15 @@ def request(figures: Mapping[str, str]) -> str:
             _text(x + 78, 64 + 19 * place, word, anchor="middle", size=14) for place, word in enumerate(words)
         ]
     steps = [
-        (116, f"keys, once: {figures['digits.keys']}", True, "makes keys", "keeps them"),
+        (112, f"keys, once: {figures['digits.keys']}", True, "makes keys", "keeps them"),
         (
-            158,
+            149,
             f"a request: {figures['digits.sent']}",
             True,
             "encrypts",
             f"computes, {figures['digits.request']}",
         ),
-        (200, f"the answer: {figures['digits.received']}", False, "decrypts", "returns a ciphertext"),
+        (186, f"the answer: {figures['digits.received']}", False, "decrypts", "returns a ciphertext"),
     ]
     for y, label, right, left_words, right_words in steps:
         start, end = (172, 346) if right else (348, 174)
@@ -116,7 +116,7 @@ def request(figures: Mapping[str, str]) -> str:
     )
     return _svg(
         "What crosses between client and server, with the bytes of keywright demo",
-        230,
+        214,
         [arrow, *lines],
         width=520,
     )
