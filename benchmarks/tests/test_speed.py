@@ -1,12 +1,11 @@
 import re
 from typing import Any
 
-import keywright as kw
 import pytest
 from harness.folders import HERE
 from studies.speed import page
 from studies.speed.cases import Case, cases, operations
-from studies.speed.variants import CHOICES, NETWORKS, sparse
+from studies.speed.variants import CHOICES, FORMER, NETWORKS, chosen, plan_of, sparse
 
 
 def row(preset: str, values: str, work: float, seconds: list[float]) -> list[dict[str, Any]]:
@@ -29,7 +28,7 @@ ROWS = [
     *row("N16_QP1745_L15_S40", "complex", 20.0, [4.0, 8.0]),
     *row("N16_QP1605_L10_S40", "complex", 22.0, [5.0, 9.0]),
     *row("N16_QP1745_L15_S40_real", "real", 12.0, [2.0, 4.0]),
-    *row("N16_QP1725_L12_S40_real", "real", 10.0, [3.0, 5.0]),
+    *row(FORMER, "real", 10.0, [3.0, 5.0]),
     *row("N16_QP1745_L15_S40", "pair", 8.0, [1.0, 1.0]),
     *row("new", "complex", 15.0, [3.0, 4.0]),
     *row("new", "pair", 14.0, [3.0, 4.0]),
@@ -56,7 +55,7 @@ def test_presets_of_complex_values_have_pairs() -> None:
     expected = [Case(name, "complex"), Case(name, "pair"), Case(f"{name}_real", "real")]
     assert cases(name) == expected
     assert [case.vectors for case in expected] == [1, 2, 1]
-    assert cases("N16_QP1725_L12_S40_real") == [Case("N16_QP1725_L12_S40_real", "real")]
+    assert cases(FORMER) == [Case(FORMER, "real")]
 
 
 def test_products_with_both_halves_count_twice() -> None:
@@ -93,16 +92,12 @@ def test_ciphertexts_at_one_place_are_paired_and_an_odd_one_is_left() -> None:
 )
 def test_variants_that_name_a_preset_have_its_numbers(numbers: Any, preset: str) -> None:
     runs, special, choices = numbers
-    widths = [bits for bits, count in runs for _ in range(count)]
-    parameters = kw.Parameters.from_bits(16, widths, [50] * special, 40)
-    plan, shipped = sparse(parameters, {**CHOICES, **choices}), kw.BootstrapperPlan.preset(preset)
+    parameters = chosen(runs, special)
+    plan, shipped = sparse(parameters, {**CHOICES, **choices}), plan_of(preset)
     assert (parameters.q, parameters.p) == (shipped.parameters.q, shipped.parameters.p)
     assert (plan.levels_left, plan.levels) == (shipped.levels_left, shipped.levels)
 
 
 def test_the_page_is_what_the_last_record_makes() -> None:
-    records = HERE / "record"
-    names = "*-speed/speed.jsonl", "*-speed-networks/networks.jsonl"
-    last = (sorted(records.glob(name))[-1] for name in names)
     written = (HERE.parent / "docs" / "reproduction" / "speed.md").read_text(encoding="utf-8")
-    assert written == page.page(*last)
+    assert written == page.page(page.last_records(HERE / "record"))

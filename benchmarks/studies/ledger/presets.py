@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from keywright import BootstrapperPlan
+
 from studies.ledger.records import ROOT, NoFigure
 
 RECORDS = ("2026-11-23-presets", "2026-11-27-presets", "2026-11-28-presets", "2026-11-29-presets")
@@ -34,7 +36,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def table() -> str:
-    """Return the table, presets in the order of their first record.
+    """Return the table, a row for each preset, in the order of their first record.
 
     Raises:
         NoFigure: the result of a record was not right.
@@ -46,6 +48,8 @@ def table() -> str:
         raise NoFigure(f"results were not right: {', '.join(wrong)}")
     # A wide table scrolls; its cells need not be narrow.
     cells = [
-        [cell(row).replace(" ", "\N{NO-BREAK SPACE}") for cell in COLUMNS.values()] for row in rows.values()
+        [cell(rows[name]).replace(" ", "\N{NO-BREAK SPACE}") for cell in COLUMNS.values()]
+        for name in rows
+        if name in BootstrapperPlan.presets()
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in ([*COLUMNS], ["---"] * len(COLUMNS), *cells))

@@ -2,7 +2,7 @@
 
 The engine counts the work of one bootstrap of each case with its counting back end. Then the cases are
 timed: the processes of the presets take turns, round after round, on one thread. Seconds are of the
-processor. Writes speed.jsonl and, with `--page`, the page with its tables, also from a record that exists.
+processor. Writes speed.jsonl. With `--page` it measures nothing, and writes the page from the last records.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from harness.measurement import machine
 from harness.programs.suite import output
 
 from studies.speed.cases import COUNTED
-from studies.speed.page import page
+from studies.speed.page import last_records, page
+from studies.speed.variants import FORMER
 from studies.speed.variants import rows as variants
 
 PRESETS = (
     "N16_QP1745_L15_S40",
     "N16_QP1605_L10_S40",
-    "N16_QP1725_L12_S40_real",
+    FORMER,
+    "N16_QP1743_L12_S40_real",
     "N16_QP1716_L13_S40",
 )
 """Whose keys are made, each in a process of its own."""
@@ -64,22 +66,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="rounds of all presets (default: 3)")
     parser.add_argument("--runs", type=int, default=3, help="timed runs in a round (default: 3)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-speed)")
-    parser.add_argument("--record", type=Path, help="a record that exists: only the page is written")
-    parser.add_argument("--networks", type=Path, help="the record of `studies.speed.networks`, for the page")
-    parser.add_argument("--page", type=Path, help="the page to write")
+    parser.add_argument("--page", type=Path, help="only write this page, from the last records")
     options = parser.parse_args()
-    if (options.page is None) != (options.networks is None):
-        parser.error("--page takes --networks, and --networks is for the page")
-    if options.record is None:
-        about = {"kind": "machine", "machine": machine.describe()}
-        listed = [about, *measure(options.presets, options.rounds, options.runs)]
-        path = record_folder(options.out, "speed") / "speed.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in listed), encoding="utf-8")
-        print(path)
-    else:
-        path = options.record.resolve() / "speed.jsonl"
     if options.page is not None:
-        options.page.write_text(page(path, options.networks / "networks.jsonl"), encoding="utf-8")
+        options.page.write_text(page(last_records(HERE / "record")), encoding="utf-8")
+        return 0
+    about = {"kind": "machine", "machine": machine.describe()}
+    listed = [about, *measure(options.presets, options.rounds, options.runs)]
+    path = record_folder(options.out, "speed") / "speed.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in listed), encoding="utf-8")
+    print(path)
     return 0
 
 

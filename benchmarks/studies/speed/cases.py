@@ -21,6 +21,8 @@ import keywright as kw
 import numpy as np
 from keywright._core import kernel_counts
 
+from studies.speed.variants import plan_of
+
 Counts = Mapping[str, Sequence[int]]
 REAL = "_real"
 COUNTED = "counted"
@@ -125,14 +127,14 @@ class Bench:
 
 def benches(preset: str) -> list[Bench]:
     """Return the cases of a preset, with its keys."""
-    plan = kw.BootstrapperPlan.preset(preset)
+    plan = plan_of(preset)
     secret = kw.SecretKey.generate(plan.parameters)
     generator = kw.KeyGenerator(secret)
     keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
     evaluator, encryptor = kw.Evaluator(plan.parameters, keys), kw.Encryptor(generator.public_key())
     listed = cases(preset)
     matrices = {
-        name: kw.Bootstrapper(kw.BootstrapperPlan.preset(name)) for name in {c.preset for c in listed}
+        name: kw.Bootstrapper(plan_of(name)) for name in {c.preset for c in listed}
     }
     return [Bench(case, matrices[case.preset], secret, encryptor, evaluator) for case in listed]
 

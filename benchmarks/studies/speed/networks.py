@@ -2,7 +2,8 @@
 
 Each preset has a process of its own. Where the record exists, rows are appended: the processes of two presets
 can take turns. With `KEYWRIGHT_BACKEND=counted` the engine counts its kernels, and the row has the work of
-each kind of layer instead of the time. With `--compile` nothing is run: the row says where bootstraps are.
+each kind of layer instead of the time. With `--plan` nothing is run: the row has the work of the planned process
+and where bootstraps are.
 `bootstraps` instead of a network counts plans of its bootstraps with other numbers.
 """
 
@@ -24,6 +25,10 @@ from harness.measurement import machine
 from keywright._core import kernel_counts
 from keywright.commands.helpers.inputs import load_inputs, parse_bytes
 from keywright.compiler import Program
+from keywright.plan.cost.model import CostModel, Weights
+from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.memory.diagonals import network_diagonals
+from keywright.plan.memory.process import ProcessPlan
 
 from studies.networks.networks import NETWORKS
 from studies.networks.session import Session, Setting
@@ -33,6 +38,10 @@ from studies.speed.variants import rows
 
 BOOTSTRAPS = "bootstraps"
 """Stands for a network: its rows are counts of bootstraps with other numbers."""
+COUNTS = CostModel(
+    Weights(transform=2.0**19, product=2.0**17, conversion=2.0**16, key_limb=0.0, multiplication=2.0**16)
+)
+"""Whose seconds are butterflies and multiply-adds: a product with a key or a diagonal is of both halves."""
 PLANNED = 96
 """Images that memory is planned for: diagonals are kept where that saves time over all of them."""
 CALIBRATION = range(9900, 10_000)
@@ -55,22 +64,45 @@ def places(program: Program) -> list[dict[str, Any]]:
     ]
 
 
-def compiled(name: str, setting: Setting) -> dict[str, Any]:
-    """Compile, and return where the program bootstraps and what it is predicted to take."""
+def planned(name: str, setting: Setting) -> dict[str, Any]:
+    """Compile and plan; return where the program bootstraps, and what it is predicted to take."""
     start = time.process_time()
-    program = kw.compile(
+    model = kw.compile(
         setting.model,
         setting.calibration and load_inputs(setting.calibration),
         activations=setting.activations,
         parameters=setting.preset,
         batch=setting.batch,
-    ).program
+    )
+    compiled, program = time.process_time() - start, model.program
+    plan = model.plan_process(setting.images, setting.memory, setting.key_memory)
     seconds: dict[str, float] = {}
     for layer in program.layers:
         seconds[layer.kind] = seconds.get(layer.kind, 0.0) + layer.seconds
-    preset = program.operands.bootstraps[0].preset
-    out = {"kind": "places", "network": name, "preset": preset, "batch": program.batch}
-    return {**out, "places": places(program), "kinds": seconds, "compile_s": time.process_time() - start}
+    return {
+        "kind": "planned",
+        "network": name,
+        "preset": program.operands.bootstraps[0].preset,
+        "batch": program.batch,
+        "places": places(program),
+        "kinds": seconds,
+        "work": work(plan, program),
+        "predicted_s": plan.seconds,
+        "memory_parts": plan.memory.parts(),
+        "kept": plan.explain(),
+        "compile_s": compiled,
+        "plan_s": time.process_time() - start - compiled,
+    }
+
+
+def work(plan: ProcessPlan, program: Program) -> float:
+    """Return billions of butterflies and multiply-adds of a planned process for a batch, by the planner's
+    counts."""
+    total = predict_plan(plan.execution.plan, COUNTS).seconds
+    for kept in network_diagonals(program, plan.execution, COUNTS):
+        storage = plan.diagonals.transforms[kept.place]
+        total += kept.uses * sum(way.seconds for way in kept.ways if way.storage == storage)
+    return total / 1e9
 
 
 class Counting:
@@ -142,8 +174,8 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
             options.threads,
             options.key_memory,
         )
-        if options.compile:
-            return compiled(options.network, setting)
+        if options.plan:
+            return planned(options.network, setting)
         samples = network.images(options.data, range(options.batch)).samples.astype(np.float64)
         return {**row(options.network, setting, samples), "load": os.getloadavg()[0]}
 
@@ -156,7 +188,7 @@ def main(arguments: list[str] | None = None, show: Callable[[str], None] = print
     parser.add_argument("--model", type=Path, help="its ONNX file")
     parser.add_argument("--data", type=Path, help="tar of CIFAR-10's test images")
     parser.add_argument("--preset", help="bootstraps (default: as `kw.compile` chooses)")
-    parser.add_argument("--compile", action="store_true", help="only say where bootstraps are")
+    parser.add_argument("--plan", action="store_true", help="only count the work of the planned process")
     parser.add_argument("--relu", help="polynomials of ReLU, as minimax:10")
     parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
     parser.add_argument("--memory", type=parse_bytes, help="most memory of the process")

@@ -12,10 +12,12 @@ from typing import Any
 from harness.pages.prose import wrapped
 from harness.pages.table import markdown
 
+from studies.speed.variants import FORMER
+
 TEXT = Path(__file__).with_name("page.md")
 BASE = {
     "complex": ("N16_QP1745_L15_S40", "N16_QP1605_L10_S40"),
-    "real": ("N16_QP1745_L15_S40_real", "N16_QP1725_L12_S40_real"),
+    "real": ("N16_QP1745_L15_S40_real", FORMER),
 }
 """Presets of commit e2e7e103 whose levels have 40 bits. The one with the least cost is what a ratio is of."""
 NAMES = {"resnet20-aespa": "squares", "resnet20-relu": "ReLU, `minimax:10`"}
@@ -26,11 +28,26 @@ Row = Mapping[str, Any]
 Key = tuple[str, str]
 
 
-def page(record: Path, networks: Path) -> str:
-    """Return the page with the figures of two records: of bootstraps, and of networks."""
-    rows, programs = (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        for path in (record, networks)
+RECORDS = {
+    "RECORD": "*-speed/speed.jsonl",
+    "TURNS": "*-speed-twelve/speed.jsonl",
+    "PROGRAMS": "*-speed-networks/networks.jsonl",
+    "PLANNED": "*-speed-planned/networks.jsonl",
+}
+"""Names of records in the text: of bootstraps, of the two presets of 12 levels in turns, of the programs with the
+former one, and of the programs and bootstraps that were planned with both."""
+
+
+def last_records(folder: Path) -> dict[str, Path]:
+    """Return the last record of each name."""
+    return {name: sorted(folder.glob(pattern))[-1] for name, pattern in RECORDS.items()}
+
+
+def page(records: Mapping[str, Path]) -> str:
+    """Return the page with the figures of the records."""
+    rows, turns, programs, planned = (
+        [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
+        for name in RECORDS
     )
     text = TEXT.read_text(encoding="utf-8")
     tables = {
@@ -39,11 +56,13 @@ def page(record: Path, networks: Path) -> str:
         "parts": parts(rows),
         "variants": variants(rows),
         "places": places(programs),
-        "network bootstraps": variants(programs, each=True),
+        "network bootstraps": variants(planned, each=True),
+        "planned": planned_programs(planned),
+        "turns": cases(turns),
     }
     for name, lines in tables.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(lines))
-    for name, path in (("RECORD", record), ("PROGRAMS", networks)):
+    for name, path in records.items():
         text = text.replace(name, f"../../benchmarks/record/{path.parent.name}/{path.name}")
     return wrapped(text)
 
@@ -205,3 +224,23 @@ def places(rows: Sequence[Row]) -> list[str]:
         )
     head = ["ResNet-20 with", "places x ciphertexts", "bootstraps", "with pairs"]
     return markdown([*head, "bootstraps take"], cells)
+
+
+def planned_programs(rows: Sequence[Row]) -> list[str]:
+    """Return the work of whole programs with the former preset and with the one that replaced it."""
+    programs: dict[tuple[str, int], list[Row]] = {}
+    for row in (row for row in rows if row["kind"] == "planned"):
+        programs.setdefault((row["network"], row["batch"]), []).append(row)
+    cells = []
+    for (network, batch), (before, after) in programs.items():
+        cells.append(
+            [
+                f"{NAMES[network]}, {batch} image{'s' * (batch > 1)}",
+                *(sum(place["ciphertexts"] for place in row["places"]) for row in (before, after)),
+                *(f"{row['work']:.1f}" for row in (before, after)),
+                f"{after['work'] / before['work']:.2f}",
+                f"{before['predicted_s']:.1f} s, {after['predicted_s']:.1f} s",
+            ]
+        )
+    head = ["ResNet-20 with", "bootstraps before", "after", "work before", "after", "ratio", "predicted time"]
+    return markdown(head, cells)

@@ -70,33 +70,42 @@ VARIANTS: Variants = {
     "13 levels in words of 47 bits, 9 special primes": (((50, 1), (47, 13), *REDUCTION, (46, 4)), 9, {}),
 }
 """Widths of ciphertext primes, number of special primes of 50 bits, choices that differ from the preset's."""
+FORMER = "N16_QP1725_L12_S40_real"
+"""The best preset of commit e2e7e103 for real values. `N16_QP1743_L12_S40_real` replaced it."""
+TWO = {"slots_to_coeffs": 2}
 NETWORKS: Variants = {
-    "12 levels, 9 special primes, weight 32 (`N16_QP1725_L12_S40_real`)": (chain_runs(12), 9, {}),
+    f"12 levels, 9 special primes, weight 32 (`{FORMER}`)": (chain_runs(12), 9, {}),
+    "the same, slots to coefficients by 2 factors": (chain_runs(12, lowest=((31, 2),)), 9, TWO),
+    "the same, 11 special primes, cosine of degree 48, 8 bits fewer (`N16_QP1743_L12_S40_real`)": (
+        ((50, 1), (31, 2), (40, 12), (56, 4), (59, 4), (47, 4)),
+        11,
+        {**TWO, "log_ratio": 11.75, "cosine_degree": 48},
+    ),
     "13 levels, 11 special primes, weight 24 (`N16_QP1716_L13_S40_real`)": (
         chain_runs(13, SEVEN),
         11,
         SPARSER,
     ),
     "12 levels, the same": (chain_runs(12, SEVEN), 11, SPARSER),
-    "12 levels, slots to coefficients by 2 factors": (
+    "12 levels, weight 24, slots to coefficients by 2 factors": (
         chain_runs(12, SEVEN, ((34, 2),)),
         11,
-        {**SPARSER, "slots_to_coeffs": 2},
+        {**SPARSER, **TWO},
     ),
     "the same, coefficients to slots by 3 factors": (
         chain_runs(12, SEVEN, ((34, 2),), 3),
         11,
-        {**SPARSER, "slots_to_coeffs": 2, "coeffs_to_slots": 3},
+        {**SPARSER, **TWO, "coeffs_to_slots": 3},
     ),
     "11 levels, slots to coefficients by 2 factors": (
         chain_runs(11, SEVEN, ((34, 2),)),
         12,
-        {**SPARSER, "slots_to_coeffs": 2},
+        {**SPARSER, **TWO},
     ),
     "14 levels, 9 special primes, slots to coefficients by 2 factors": (
         chain_runs(14, SEVEN, ((34, 2),)),
         9,
-        {**SPARSER, "slots_to_coeffs": 2},
+        {**SPARSER, **TWO},
     ),
 }
 """The same of bootstraps of `SPARSE` real values, as many as ResNet-20 has for one image."""
@@ -105,6 +114,19 @@ FIRST = "slots_to_coeffs"
 """The stage that runs in the ring of the input."""
 DENSE = {"13 levels in words of 47 bits, 9 special primes": 13}
 """Levels of 40 bits that the modulus of a variant would have in other words."""
+
+
+def chosen(runs: Runs, special: int) -> kw.Parameters:
+    """Return parameters with primes of these widths, and so many special primes of 50 bits."""
+    widths = list(joined.from_iterable([bits] * count for bits, count in runs))
+    return kw.Parameters.from_bits(16, widths, [50] * special, 40)
+
+
+def plan_of(name: str) -> kw.BootstrapperPlan:
+    """Return the plan of a preset, or that of `FORMER`."""
+    if name != FORMER:
+        return kw.BootstrapperPlan.preset(name)
+    return kw.BootstrapperPlan(chosen(chain_runs(12), 9), **{**CHOICES, "values": "real"})
 
 
 def sparse(parameters: kw.Parameters, choices: dict[str, Any]) -> kw.BootstrapperPlan:
@@ -118,9 +140,7 @@ def rows(variants: Variants = VARIANTS) -> Iterator[dict[str, Any]]:
     """Return the counts of variants."""
     make = sparse if variants is NETWORKS else lambda parameters, own: kw.BootstrapperPlan(parameters, **own)
     for name, (q, special, choices) in variants.items():
-        widths = list(joined.from_iterable([bits] * count for bits, count in q))
-        parameters = kw.Parameters.from_bits(16, widths, [50] * special, 40)
-        plan = make(parameters, {**CHOICES, **choices})
+        plan = make(chosen(q, special), {**CHOICES, **choices})
         work = counted(plan)
         butterflies = sum(work.transforms) * 16 * 2**15
         adds = 2 * (sum(work.products) + work.stored_products + work.diagonals)
