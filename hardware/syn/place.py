@@ -207,6 +207,22 @@ def product(family: str, width: int, folder: Path) -> dict[str, int]:
     return {"DSP": cells[PRODUCTS[family]], "LUT": luts}
 
 
+def target(placed: dict[str, list[float]]) -> str:
+    """What the clocks of the placed modules say of the target."""
+    slowest = min(placed, key=lambda module: min(placed[module]))
+    product = median(placed["mod_mul_sparse"])
+    shares = [
+        f"`{module}` has {median(placed[module]) / product:.0%} of the multiplier's median"
+        for module in ("butterfly", "chacha_stream")
+        if module in placed
+    ]
+    return (
+        "The target is 100 MHz for every block with every seed, and nine tenths of the multiplier's clock for ChaCha\n"
+        f"and the butterfly. Of those that are placed, `{slowest}` is the slowest, with {min(placed[slowest])} MHz;"
+        f"\n{', '.join(shares)}."
+    )
+
+
 def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], version: str) -> str:
     """The tables of what is kept."""
     seeds = ", ".join(map(str, settings["seeds"]))
@@ -225,6 +241,8 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
             reached = [min(clocks), median(clocks), max(clocks)] if clocks else ["", "", ""]
             cells = [*map(str, reached), *(f"{page[key]:,}" for key in ("LUT", "FF", "DSP", "BRAM"))]
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(cells)} |")
+    placed = {name: block["clocks"] for name, block in kept["blocks"].items() if block["clocks"]}
+    lines += ["", target(placed)]
     for count in range(len(settings["seeds"])):
         waiting = [
             f"`{block.module}`"

@@ -128,7 +128,8 @@ module key_switch #(
   logic [TimeWidth-1:0] x_time, e_time, o1_time, o7_time, o10_time;
   logic [TimeWidth-1:0] x1_time_q, x2_time_q;
   logic [Lanes*60-1:0] x1_input;
-  logic [1:0] x_sum, x_half, w_needs, x_needs, x1_needs, e_result, e_half, e_key, o0_key, o1_writes_row, o1_key, o6_addend, o7_addend, o8_addend;
+  logic [1:0] x_sum, x_half, w_needs, x_needs, x1_needs, e_result, e_half, e_key, o0_key, o1_writes_row, o1_key;
+  logic [1:0] o6_addend, o7_addend, o8_addend;
   logic [1:0] o7_sum, o7_first, o10_sum, o10_result, o10_half;
   logic [1:0][PW-1:0] x_prime, x1_prime, e_prime, o1_prime, o7_prime, o8_prime, o10_prime;
   logic [1:0][1:0] x1_id, e_id, o1_id, o7_id, o8_id, o10_id;
@@ -144,7 +145,8 @@ module key_switch #(
       .First(1'b1), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-a"})
   ) u_chain_a (
       .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .tag_i(frame_tag),
-      .x_time_o(x_time), .w_input_o(w_needs[0]), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]),
+      .x_time_o(x_time), .w_input_o(w_needs[0]), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]),
+      .x_prime_o(x_prime[0]),
       .x1_input_o(x1_needs[0]),
       .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
@@ -153,7 +155,8 @@ module key_switch #(
       .o1_time_o(o1_time),
       .o1_row_write_o(o1_writes_row[0]), .o1_row_o(o1_row[0]), .o1_words_o(o1_words[0]),
       .o1_key_o(o1_key[0]), .o1_prime_o(o1_prime[0]),
-      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o6_addend_o(o6_addend[0]), .o7_addend_o(o7_addend[0]), .o7_sum_o(o7_sum[0]),
+      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o6_addend_o(o6_addend[0]), .o7_addend_o(o7_addend[0]),
+      .o7_sum_o(o7_sum[0]),
       .o7_first_o(o7_first[0]), .o7_prime_o(o7_prime[0]), .o7_id_o(o7_id[0]), .o7_time_o(o7_time),
       .o8_addend_o(o8_addend[0]), .o8_prime_o(o8_prime[0]), .o8_id_o(o8_id[0]),
       .o8_addend_i(o8_addends[0]), .o8_sum_i(o8_sums[0]), .o10_words_o(o10_words[0]),
@@ -164,7 +167,8 @@ module key_switch #(
       .First(1'b0), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-b"})
   ) u_chain_b (
       .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .tag_i(frame_tag),
-      .x_time_o(unused_x_time), .w_input_o(w_needs[1]), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]),
+      .x_time_o(unused_x_time), .w_input_o(w_needs[1]), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]),
+      .x_half_o(x_half[1]),
       .x_prime_o(x_prime[1]), .x1_input_o(x1_needs[1]),
       .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
@@ -173,7 +177,8 @@ module key_switch #(
       .o1_time_o(unused_o1_time),
       .o1_row_write_o(o1_writes_row[1]), .o1_row_o(o1_row[1]), .o1_words_o(o1_words[1]),
       .o1_key_o(o1_key[1]), .o1_prime_o(o1_prime[1]),
-      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o6_addend_o(o6_addend[1]), .o7_addend_o(o7_addend[1]), .o7_sum_o(o7_sum[1]),
+      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o6_addend_o(o6_addend[1]), .o7_addend_o(o7_addend[1]),
+      .o7_sum_o(o7_sum[1]),
       .o7_first_o(o7_first[1]), .o7_prime_o(o7_prime[1]), .o7_id_o(o7_id[1]), .o7_time_o(unused_o7_time),
       .o8_addend_o(o8_addend[1]), .o8_prime_o(o8_prime[1]), .o8_id_o(o8_id[1]),
       .o8_addend_i(o8_addends[1]), .o8_sum_i(o8_sums[1]), .o10_words_o(o10_words[1]),

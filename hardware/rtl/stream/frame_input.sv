@@ -87,7 +87,5 @@ module frame_input #(
 `ifndef SYNTHESIS
   a_what_was_promised_is_there :
   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> valid);
-  c_fills :
-  cover property (@(posedge clk_i) fill_q);
 `endif
 endmodule

@@ -116,7 +116,12 @@ class ApproximatedModel(Stated):
     @cached_property
     def outputs(self) -> Vector:
         """The model's outputs on the calibration data, (count, outputs)."""
-        return self.run.outputs if self.fitted else outputs_of(self.graph, self.run.samples)
+        return self.run.outputs if self.fitted else self.approximate_outputs
+
+    @cached_property
+    def approximate_outputs(self) -> Vector:
+        """The graph's outputs, by polynomials, on the calibration data, (count, outputs)."""
+        return outputs_of(self.graph, self.run.samples)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,7 +94,11 @@ USAGE = [
     ("zzz", "'zzz' is not a command", "choose from demo, infer"),
     ("infer", "needs MODEL", "see keywright infer --help"),
     ("--foo presets", "has no option --foo", "options follow the command"),
-    ("info x --seed 3", "has no option --seed", "write, e.g., keywright info keys/server/keys.kw (see --help)"),
+    (
+        "info x --seed 3",
+        "has no option --seed",
+        "write, e.g., keywright info keys/server/keys.kw (see --help)",
+    ),
     ("infer m.onnx --calibratoin x", "has no option --calibratoin", "did you mean --calibration"),
     ("keygen a b --out c", "does not take 'b'", "see keywright keygen --help"),
     ("plan --hops 9 x", "'9' is not a value of --hops", "choose from 1, 2, 3, 4"),

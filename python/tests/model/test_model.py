@@ -245,7 +245,7 @@ def test_compiling_reports_its_progress(perceptron: onnx.ModelProto, typical: Ve
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
     with pytest.raises(ParameterError, check=lambda error: error.code == "batch") as refused:
         kw.compile(perceptron, typical, parameters=small(), batch=4096)
-    assert (vars(refused.value)["batch"], vars(refused.value)["slots"]) == (4096, 1024)
+    assert (refused.value.what, refused.value.value, refused.value.maximum) == ("batch", 4096, 1024)
 
 
 def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:

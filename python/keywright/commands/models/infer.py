@@ -139,7 +139,7 @@ def explain_batches(compiled: Model, terminal: Terminal) -> None:
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
-    terminal.table(BATCHES, rows, title="Samples that share ciphertexts; times are predicted like those of the layers")
+    terminal.table(BATCHES, rows, title="Samples that share ciphertexts; times as for the layers")
 
 
 def batch_row(compiled: Model) -> dict[str, int | float]:
@@ -170,7 +170,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             model, planned = compiled.plan_batches(count, budget, key_memory(options))
         # The keys of this process, whose bytes its memory has below.
         kept = model.with_plan(planned.execution.plan)
-        print_report(kept, terminal, title=str(options.model), seconds=planned.seconds)
+        title = f"{options.model} with keys for this process; keywright info shows the keys for a server"
+        print_report(kept, terminal, title=title, seconds=planned.seconds)
         explain(model.program, terminal)
         explain_batches(compiled, terminal)
         print_memory(planned, terminal)

@@ -397,7 +397,6 @@ class OperatorContext:
         *,
         positive: bool = False,
         limits: tuple[float, float] = (-math.inf, math.inf),
-        total: bool = False,
     ) -> EncryptedValue:
         """Return an elementwise function of a value, which a polynomial will approximate.
 
@@ -405,18 +404,10 @@ class OperatorContext:
             operator: name of the function; by default the node's.
             positive: whether it is defined for positive values only.
             limits: between which the value is by its own computation.
-            total: as for `Activation`.
         """
         shape, called = self.laid_out(source), operator or self.operator
         node = Activation(
-            shape,
-            (source.number,),
-            function,
-            called,
-            self.name,
-            positive=positive,
-            limits=limits,
-            total=total,
+            shape, (source.number,), function, called, self.name, positive=positive, limits=limits
         )
         return EncryptedValue(self.graph.add(node), source.shape, source.order)
 

@@ -123,7 +123,6 @@ class Activation:
         levels: that its approximation consumes; a lower bound until that is chosen.
         positive: whether its domain may end at 0: values are on the side where it is defined.
         limits: between which its operand is by its own computation, whatever the inputs are.
-        total: whether its operand is the sum of what a mask shows of a row: 0 where it shows nothing.
     """
 
     shape: Shape
@@ -134,7 +133,11 @@ class Activation:
     levels: int = 1
     positive: bool = False
     limits: tuple[float, float] = (-math.inf, math.inf)
-    total: bool = False
+
+    @property
+    def total(self) -> bool:
+        """Whether its operand is the sum of what a mask shows of a row: 0 where it shows nothing."""
+        return self.operator == "Softmax" and self.positive
 
     @property
     def label(self) -> str:

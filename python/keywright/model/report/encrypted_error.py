@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from keywright.compiler.activations.answers import answer_differences, changed_answers
 from keywright.compiler.activations.fit import Fit
-from keywright.compiler.activations.polynomial_choice import escaping, outputs_of
+from keywright.compiler.activations.polynomial_choice import escaping
 from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import ParameterError
@@ -316,7 +316,7 @@ def predict_error(
         # Clients round scores to units. Other samples have errors of at most `FACTOR` times these.
         rounded = float(errors.max())
         errors = np.where(FACTOR * errors < model.trees.unit / 2, 0.0, errors)
-    replaced = outputs_of(model.graph, model.run.samples) if model.fitted else model.outputs
+    replaced = model.approximate_outputs
     rows, distance = outliers_of(model.samples)
     return EncryptedError(
         errors,

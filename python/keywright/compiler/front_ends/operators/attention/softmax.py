@@ -100,7 +100,7 @@ class _Rows:
         members = self.numbers[self.shown]
         summing = SparseMatrix.from_distinct((count, source.size), groups, members, np.ones(len(members)))
         total = context.linear(powers, (1, count), summing)
-        inverse = context.function(total, reciprocal, "Softmax", positive=True, limits=limits, total=True)
+        inverse = context.function(total, reciprocal, "Softmax", positive=True, limits=limits)
         spread = np.full(source.size, -1)
         spread[members] = groups
         laid_out = context.laid_out(source)
