@@ -14,7 +14,13 @@ from keywright import BootstrapperPlan
 
 from studies.ledger.records import ROOT, NoFigure
 
-RECORDS = ("2026-11-23-presets", "2026-11-27-presets", "2026-11-28-presets", "2026-11-29-presets")
+RECORDS = (
+    "2026-11-23-presets",
+    "2026-11-27-presets",
+    "2026-11-28-presets",
+    "2026-11-29-presets",
+    "2026-11-29-preset-12-levels",
+)
 COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "preset": lambda of: f"`{of['preset']}`",
     "values": lambda of: f"2^{math.log2(of['slots']):.0f} {of['values']}",

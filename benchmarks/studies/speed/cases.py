@@ -133,9 +133,7 @@ def benches(preset: str) -> list[Bench]:
     keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
     evaluator, encryptor = kw.Evaluator(plan.parameters, keys), kw.Encryptor(generator.public_key())
     listed = cases(preset)
-    matrices = {
-        name: kw.Bootstrapper(plan_of(name)) for name in {c.preset for c in listed}
-    }
+    matrices = {name: kw.Bootstrapper(plan_of(name)) for name in {c.preset for c in listed}}
     return [Bench(case, matrices[case.preset], secret, encryptor, evaluator) for case in listed]
 
 

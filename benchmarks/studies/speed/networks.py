@@ -2,8 +2,8 @@
 
 Each preset has a process of its own. Where the record exists, rows are appended: the processes of two presets
 can take turns. With `KEYWRIGHT_BACKEND=counted` the engine counts its kernels, and the row has the work of
-each kind of layer instead of the time. With `--plan` nothing is run: the row has the work of the planned process
-and where bootstraps are.
+each kind of layer instead of the time. With `--plan` nothing is run: the row has the work of the planned
+process and where bootstraps are.
 `bootstraps` instead of a network counts plans of its bootstraps with other numbers.
 """
 

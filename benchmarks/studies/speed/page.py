@@ -30,12 +30,11 @@ Key = tuple[str, str]
 
 RECORDS = {
     "RECORD": "*-speed/speed.jsonl",
-    "TURNS": "*-speed-twelve/speed.jsonl",
     "PROGRAMS": "*-speed-networks/networks.jsonl",
     "PLANNED": "*-speed-planned/networks.jsonl",
 }
-"""Names of records in the text: of bootstraps, of the two presets of 12 levels in turns, of the programs with the
-former one, and of the programs and bootstraps that were planned with both."""
+"""Names of records in the text: of bootstraps, of programs with the former preset of 12 levels, and of
+programs and bootstraps that were planned with it and with the one that replaced it."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:
@@ -45,7 +44,7 @@ def last_records(folder: Path) -> dict[str, Path]:
 
 def page(records: Mapping[str, Path]) -> str:
     """Return the page with the figures of the records."""
-    rows, turns, programs, planned = (
+    rows, programs, planned = (
         [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
         for name in RECORDS
     )
@@ -58,7 +57,6 @@ def page(records: Mapping[str, Path]) -> str:
         "places": places(programs),
         "network bootstraps": variants(planned, each=True),
         "planned": planned_programs(planned),
-        "turns": cases(turns),
     }
     for name, lines in tables.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(lines))
