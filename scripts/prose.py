@@ -66,6 +66,7 @@ CLAUSES = {
     r"\bwhat (is|was|are|were) (sent|tried|wanted|written)\b": "name it with a noun",
     r"\b(is|are|was|were) (that|those) of\b": "write `equals` or `comes from`, or repeat the noun",
     r"\bas of (?![0-9A-Z])": "write `as in`, `as with` or `like`",
+    r"\d(?:% | percent\b)": "write `2 %`",
 }
 """Clauses of a sentence that read as translated, as regular expressions, with what to do."""
 

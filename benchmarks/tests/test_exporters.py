@@ -90,7 +90,7 @@ def rows(record: str, first: str) -> list[str]:
 def test_the_page_has_the_rows_of_the_record(record: str, first: str, count: int) -> None:
     page = (HERE.parent / "docs" / "reproduction" / "models.md").read_text()
     assert len(rows(record, first)) > count
-    assert "\n".join(rows(record, first)) in page
+    assert "\n".join(rows(record, first)).replace("%", " %") in page  # the page has a space before the sign
 
 
 def test_the_page_has_the_reasons_of_the_last_record() -> None:

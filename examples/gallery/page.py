@@ -66,7 +66,7 @@ def text(records: Sequence[Path]) -> str:
     if waiting := sorted(set(names()) - {line["name"] for line in lines}):
         shown = "".join(f"* `{name}`: {entry(name).title}\n" for name in waiting)
         parts.append(
-            f"\n## Without a record\n\nThese commands also exist, but have not been measured:\n\n{shown}"
+            f"\n## Without a record\n\nThese commands also exist, but no record has them:\n\n{shown}"
         )
     return "".join(parts)
 

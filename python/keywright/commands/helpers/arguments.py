@@ -12,7 +12,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--force": {
         "action": "store_true",
         "help": "encrypt samples even if they leave a range that the program is calibrated for; their "
-        "results are wrong",
+        "results can be wrong",
     },
     "--insecure": {
         "action": "store_true",

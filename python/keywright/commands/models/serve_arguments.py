@@ -96,8 +96,8 @@ def _add_accounts(parser: argparse.ArgumentParser) -> None:
         metavar="TENANT",
         action="append",
         default=[],
-        help="a tenant that may open /admin; without accounts, operator.key of the state folder opens it "
-        "on this machine",
+        help="a tenant that may open /admin and read /metrics; without accounts, operator.key of the state "
+        "folder opens /admin on this machine, and anyone may read /metrics",
     )
     accounts.add_argument(
         "--quotas", type=Path, help="file of the tenants' quotas: stored bytes, and processor seconds per day"

@@ -124,8 +124,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         type=float,
-        help="limit on the noise bits of a plan (default: the program's own; for a model, the noise of "
-        "an encryption and an eighth of its bootstraps' bits of precision)",
+        help="limit on the noise bits of a plan (default: the program's own; for a model, 4.0, the noise of "
+        "an encryption, or an eighth of a bootstrap's bits of precision if that is less)",
     )
     parser.add_argument("--picture", type=Path, help="picture of memory against time (.png or .svg)")
     parser.add_argument("--rotations", type=Path, help="picture of the plan's rotations (.png or .svg)")

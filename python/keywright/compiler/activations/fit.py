@@ -106,7 +106,7 @@ class Fit(Stated):
             data, so that clients learn nothing about them; or "public", exact and sent to clients.
         bins: largest number of bins of a feature for private thresholds, 2 to 4096. By default the smallest
             of 16, 32, 64, 128 and 256 that changes at most one label of 200 on the calibration data, and at
-            most 2 percent of the samples of any label, or outputs by 2 percent of the spread of most of them.
+            most 2 % of the samples of any label, or outputs by 2 % of the spread of most of them.
             A model that loses a tenth, with 1,024 and 4,096 bins as well, is refused unless `bins`,
             `accuracy` or `error` is given.
 

@@ -317,7 +317,7 @@ def plan_process(
         executions: candidate key plans for the same network.
         network: the network.
         process: the process before.
-        budget: maximum bytes of the process, all of which may be used; None for 80 percent of the free
+        budget: maximum bytes of the process, all of which may be used; None for 80 % of the free
             memory, of which as many are left as take at most `SLOWER` times as long.
         model: predicts times.
 
