@@ -155,7 +155,7 @@ class Terminal:
     def text(self, line: str) -> None:
         """Print a line of results for people; nothing in JSON mode."""
         if not self.json:
-            self._output.print(Text(shown(line)), soft_wrap=True)
+            _print(self._output, Text(shown(line)))
 
     def record(self, values: Mapping[str, object]) -> None:
         """Print one object as a line of JSON and flush, so that a reader sees it at once.
@@ -170,12 +170,12 @@ class Terminal:
     def note(self, text: str) -> None:
         """Print a note for people on standard error; nothing in JSON mode."""
         if not self.json and self._level >= LEVELS.index("info"):
-            self._notes.print(Text(shown(text)), soft_wrap=True)
+            _print(self._notes, Text(shown(text)))
 
     def warn(self, text: str) -> None:
         """Print a warning for people on standard error; nothing in JSON mode."""
         if not self.json and self._level >= LEVELS.index("warning"):
-            self._notes.print(Text.assemble(("warning: ", "bold yellow"), shown(text)), soft_wrap=True)
+            _print(self._notes, Text.assemble(("warning: ", "bold yellow"), shown(text)))
 
     def error(self, failure: Failure) -> None:
         """Print why the command failed, on standard error: the message, and the advice on a line of its own.
@@ -184,9 +184,9 @@ class Terminal:
             self._notes.file.write(json.dumps({"error": failure.record()}) + "\n")
             self._notes.file.flush()
         else:
-            self._notes.print(Text.assemble(("error: ", "bold red"), shown(failure.message)), soft_wrap=True)
+            _print(self._notes, Text.assemble(("error: ", "bold red"), shown(failure.message)))
             for line in failure.lines():
-                self._notes.print(Text(shown(line)), soft_wrap=True)
+                _print(self._notes, Text(shown(line)))
         if failure.error is not None and self._level >= LEVELS.index("debug"):
             self._notes.print(Text(shown("".join(traceback.format_exception(failure.error)))), soft_wrap=True)
 
@@ -208,6 +208,11 @@ class Terminal:
         else:
             with lines(self.note, description, total) as advance:
                 yield advance
+
+
+def _print(console: Console, text: Text) -> None:
+    """Print a text: on a terminal its lines end between words, in a file they are as they are."""
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def shown(text: str) -> str:

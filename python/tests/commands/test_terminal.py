@@ -52,6 +52,16 @@ def test_people_read_the_first_digits_of_a_hash_and_programs_all() -> None:
         assert " ".join(output.getvalue().split()) == expected
 
 
+def test_a_terminal_breaks_lines_between_words_and_a_file_keeps_them() -> None:
+    text = " ".join(["no plan of this kind is smaller"] * 5)
+    for interactive in (True, False):
+        terminal, _, notes = make(interactive=interactive)
+        terminal.note(text)
+        lines = notes.getvalue().splitlines()
+        assert " ".join(line.rstrip() for line in lines) == text
+        assert len(lines) == (2 if interactive else 1)
+
+
 def test_json_has_every_key_of_every_row_and_nothing_else() -> None:
     terminal, output, notes = make(json=True, interactive=True)
     terminal.note("not for machines")
