@@ -198,7 +198,8 @@ class Trainer:
 
     def _refresh(self, state: kw.Ciphertext) -> kw.Ciphertext:
         self.bootstraps += 1
-        return self._bootstrapper.bootstrap(self._evaluator, state)
+        # The bound assumes the worst case of every sum; weights are divided by a bound that they keep to.
+        return self._bootstrapper.bootstrap(self._evaluator, self._evaluator.declare(state, 1.0))
 
     def _step(
         self, z: kw.Ciphertext, half: kw.Ciphertext, v: kw.Ciphertext, w: kw.Ciphertext

@@ -152,7 +152,8 @@ class Bootstrap:
         bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
         values = np.random.default_rng(2).uniform(-1, 1, self.plan.slots)
         encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
-        ciphertext = encryptor.encrypt(values, slots=self.plan.slots, level=self.plan.input_level)
+        level = self.plan.input_level
+        ciphertext = encryptor.encrypt(values, slots=self.plan.slots, level=level, magnitude=1)
         result = ciphertext
         for _ in range(runs):
             with times.run():

@@ -86,6 +86,17 @@ pub enum CircuitError {
         bits: u32,
         found: f64,
     },
+    /// Values that the reduction modulo the lowest prime confuses with others.
+    #[error(
+        "a bootstrap of values up to {largest:.4} would be off by up to {error:.3e}: its plan is for parts of at most 1; \
+         divide the values before, declare the magnitude that they have (magnitude= of encrypt, Evaluator.declare), or use \
+         a plan with a larger log_ratio"
+    )]
+    Magnitude {
+        /// The largest part of a value by its declared magnitude.
+        largest: f64,
+        error: f64,
+    },
     /// An invalid failure probability.
     #[error("2^{log2} is not a probability of failure; its log2 must be below 0, such as -40")]
     FailureProbability { log2: f64 },

@@ -1,5 +1,7 @@
 use thiserror::Error;
 
+use crate::modulus::{MAX_BITS, MIN_BITS};
+
 /// What can be wrong with the parameters of a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -11,6 +13,9 @@ pub enum RingError {
     /// The modulus is outside the widths that the kernels support.
     #[error("modulus {0} is outside 3..2^61 or even")]
     ModulusRange(u64),
+    /// Primes of a width that the kernels do not support.
+    #[error("a prime cannot have {bits} bits; use {min} to {max}", min = MIN_BITS, max = MAX_BITS)]
+    Width { bits: u32 },
     /// The modulus is not prime.
     #[error("modulus {0} is not a prime")]
     NotPrime(u64),

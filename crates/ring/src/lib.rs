@@ -36,7 +36,7 @@ pub use memory::reserve::Reserve;
 pub use memory::shared::{SharedFile, SharedWords, SharedWriter};
 #[cfg(feature = "std")]
 pub use memory::thread::start_thread;
-pub use modulus::{Modulus, NARROW_BITS, ShoupFactor};
+pub use modulus::{MAX_BITS, MIN_BITS, Modulus, NARROW_BITS, ShoupFactor};
 pub use poly::{Coefficient, Domain, Evaluation, Poly, Scaled};
 pub use primes::{MAX_LOG_N, MIN_LOG_N, ntt_primes};
 pub use process::Process;

@@ -4,6 +4,8 @@ use crate::RingError;
 
 /// Primes below `2^NARROW_BITS` run on 52-bit arithmetic.
 pub const NARROW_BITS: u32 = 50;
+/// Smallest supported width.
+pub const MIN_BITS: u32 = 2;
 /// Largest supported width: sums of four residues still fit a word.
 pub const MAX_BITS: u32 = 61;
 

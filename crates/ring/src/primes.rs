@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Modulus, RingError, modulus::MAX_BITS};
+use crate::{Modulus, RingError, modulus::{MAX_BITS, MIN_BITS}};
 
 /// Smallest supported `log2(N)`.
 pub const MIN_LOG_N: u32 = 10;
@@ -38,14 +38,14 @@ pub fn is_prime(n: u64) -> bool {
 /// The `count` largest primes of exactly `bits` bits that are 1 modulo `2N`, descending, leaving out `exclude`.
 ///
 /// # Errors
-/// [`RingError::NotEnoughPrimes`] if there are fewer; [`RingError::Degree`] and [`RingError::ModulusRange`] if that
-/// degree supports no prime of that width.
+/// [`RingError::NotEnoughPrimes`] if there are fewer; [`RingError::Degree`] and [`RingError::Width`] if there is
+/// no such ring, or no modulus of that width.
 pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Result<Vec<u64>, RingError> {
     if !(MIN_LOG_N..=MAX_LOG_N).contains(&log_n) {
         return Err(RingError::Degree(log_n));
     }
-    if !(2..=MAX_BITS).contains(&bits) {
-        return Err(RingError::ModulusRange(1u64.checked_shl(bits).unwrap_or(u64::MAX)));
+    if !(MIN_BITS..=MAX_BITS).contains(&bits) {
+        return Err(RingError::Width { bits });
     }
     let step = 1u64 << (log_n + 1);
     let (low, high) = (1u64 << (bits - 1), 1u64 << bits);
@@ -130,6 +130,8 @@ mod tests {
     fn scarcity_is_an_error() {
         assert!(matches!(ntt_primes(17, 20, 10, &[]), Err(RingError::NotEnoughPrimes { .. })));
         assert_eq!(ntt_primes(9, 50, 1, &[]), Err(RingError::Degree(9)));
-        assert!(matches!(ntt_primes(12, 62, 1, &[]), Err(RingError::ModulusRange(_))));
+        for bits in [0, 1, 62, u32::MAX] {
+            assert_eq!(ntt_primes(12, bits, 1, &[]), Err(RingError::Width { bits }));
+        }
     }
 }

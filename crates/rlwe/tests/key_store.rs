@@ -39,6 +39,10 @@ impl KeyLoader for Copies {
         &self.layouts
     }
 
+    fn calls_back(&self) -> bool {
+        false
+    }
+
     fn make(&mut self, places: &[usize], each: &mut Each<'_>, _: &Stop<'_>) -> Result<(), RlweError> {
         for &place in places {
             if self.broken.load(Ordering::Relaxed) {
@@ -198,6 +202,10 @@ impl KeyLoader for Panics {
         self.0.layouts()
     }
 
+    fn calls_back(&self) -> bool {
+        false
+    }
+
     fn make(&mut self, _: &[usize], _: &mut Each<'_>, _: &Stop<'_>) -> Result<(), RlweError> {
         panic!("on purpose")
     }
@@ -221,6 +229,10 @@ struct Endless {
 impl KeyLoader for Endless {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         self.copies.layouts()
+    }
+
+    fn calls_back(&self) -> bool {
+        false
     }
 
     fn make(&mut self, _: &[usize], _: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
@@ -271,6 +283,10 @@ impl KeyLoader for Locked {
         self.copies.layouts()
     }
 
+    fn calls_back(&self) -> bool {
+        true
+    }
+
     fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         drop(self.lock.lock().unwrap());
         self.copies.make(places, each, stop)
@@ -278,12 +294,13 @@ impl KeyLoader for Locked {
 }
 
 #[test]
-fn a_detached_store_is_dropped_under_a_lock_that_its_loader_waits_for() {
+fn a_store_is_dropped_under_a_lock_that_its_loader_waits_for() {
     let p = parameters();
     let copies = Copies::new(keys(&p, &specs(&p, 2)));
     let (bytes, lock) = (copies.keys[0].bytes(), Arc::<Mutex<()>>::default());
     let held = lock.lock().unwrap();
-    drop(KeyStore::new(Locked { copies, lock: lock.clone() }, &[], bytes).unwrap().detached());
+    let loaders = Loaders::new(vec![Box::new(Locked { copies, lock: lock.clone() })]);
+    drop(KeyStore::new(loaders, &[], bytes).unwrap());
     drop(held);
 }
 

@@ -304,7 +304,8 @@ class NoiseError(KeywrightError, ArithmeticError):
     * ``flooding``: the noise that protects the key would hide the values.
     * ``queries``: all decryptions that the flooding covers are used.
     * ``overflow``: values beyond the ciphertext's bound: they overflowed, or the key is wrong.
-    * ``values``: the errors of the operands would hide the result of a function.
+    * ``values``: the errors of the operands would hide the result of a function, or values are too large for
+      a bootstrap.
     * ``wrong_result``: a measured program whose error exceeds its bound.
 
     What to do: use parameters with a larger modulus or scale, fewer operations, or smaller values.

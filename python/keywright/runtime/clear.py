@@ -10,7 +10,7 @@ from keywright._core import polynomial_depth
 from keywright.errors.engine import OperandError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
-from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.operands.bootstraps import LARGEST, Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec
 
@@ -139,7 +139,7 @@ class ClearBackend:
         return replace(ct, values=np.tile(values, slots // len(values)), log_n=log_n)
 
     def bootstrap(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
-        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
+        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above `LARGEST`."""
         if not 0 <= index < len(self.bootstraps):
             raise OperandError(f"bootstrap {index} of {len(self.bootstraps)}")
         option = self.bootstraps[index]
@@ -149,8 +149,8 @@ class ClearBackend:
             raise OperandError(f"a bootstrap from ring {option.input_log_n} of one in ring {ct.log_n}")
         values = self._repeating(ct.values, option.slots)
         largest = float(np.abs(values).max())
-        if largest > 1:
-            raise OutOfRangeError("a bootstrap", largest, -1.0, 1.0)
+        if largest > LARGEST:
+            raise OutOfRangeError("a bootstrap", largest, -LARGEST, LARGEST)
         return ClearCiphertext(np.tile(values, self.slots // len(values)), option.output_level)
 
     def _slots(self, log_n: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -11,11 +12,13 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright import plan as planning
+from keywright.errors import OutOfRangeError
 from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.workload.network import convert, open_bootstraps, planned_part
+from keywright.program.operands.bootstraps import LARGEST
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
@@ -131,6 +134,30 @@ def test_the_clear_program_is_the_model(party: Party) -> None:
     # Sums of onnxruntime in single precision; the values are below 8.
     assert report.max_abs_error < 2**-15
     assert report.agreement == 1.0
+
+
+def test_values_at_bootstraps_declare_what_the_program_states(party: Party) -> None:
+    """Bounds that follow from operations alone are larger; a bootstrap of these would be refused."""
+    declared: list[float] = []
+
+    class Watched:
+        def __init__(self, plan: kw.BootstrapperPlan) -> None:
+            self.plan, self._own = plan, kw.Bootstrapper(plan)
+
+        def bootstrap(self, evaluator: kw.Evaluator, ciphertext: kw.Ciphertext) -> kw.Ciphertext:
+            declared.append(ciphertext.magnitude_bound)
+            return self._own.bootstrap(evaluator, ciphertext)
+
+    watched: Any = [Watched(plan) for plan in party.execution.bootstrapper_plans]
+    evaluator = kw.Evaluator(party.plan.parameters, party.keys)
+    backend = EncryptedBackend(evaluator, watched, plan=party.execution)
+    encryptor = kw.Encryptor(party.generator.public_key(), ENTROPY)
+    backend.run(party.program, encrypt_sample(party.program, encryptor, party.samples[0]))
+    assert len(declared) >= 2
+    assert max(declared) <= LARGEST
+    # A sample that leaves the range is refused by clients.
+    with pytest.raises(OutOfRangeError):
+        runtime.guard(party.program, 100 * party.samples[0])
 
 
 def test_encrypted_results_are_the_clear_ones(party: Party) -> None:

@@ -131,6 +131,22 @@ def full() -> Bootstrapping:
     return prepare()
 
 
+def test_values_that_the_reduction_cannot_tell_apart_are_refused(full: Bootstrapping) -> None:
+    values = np.linspace(-1, 1, full.plan.slots)
+    for magnitude in (4, 16, 2**20):
+        large = full.encryptor.encrypt(magnitude * values, level=full.plan.input_level, magnitude=magnitude)
+        for bootstrap, inputs in (
+            (full.bootstrapper.bootstrap, (large,)),
+            (full.bootstrapper.bootstrap_pair, (large, large)),
+        ):
+            if magnitude == 4:
+                bootstrap(full.evaluator, *inputs)
+                continue
+            with pytest.raises(kw.errors.NoiseError, match="divide the values before") as caught:
+                bootstrap(full.evaluator, *inputs)
+            assert caught.value.code == "values"
+
+
 def test_two_ciphertexts_of_real_values_come_back_from_one_bootstrap(full: Bootstrapping) -> None:
     rng = np.random.default_rng(5)
     numbers = rng.uniform(-1, 1, (2, full.plan.slots))

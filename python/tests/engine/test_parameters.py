@@ -71,8 +71,6 @@ def test_insecure_parameters_need_the_switch_and_show_it() -> None:
     [
         (9, [30], [30], "log_n"),
         (18, [30], [30], "log_n"),
-        (11, [62], [30], "modulus"),
-        (11, [0], [30], "modulus"),
         (11, [14] * 9, [30], "number of primes"),
         (11, [], [30], "ciphertext primes"),
         (11, [30] * 65, [30], "ciphertext primes"),
@@ -82,6 +80,19 @@ def test_impossible_primes(log_n: int, q_bits: list[int], p_bits: list[int], wha
     with pytest.raises(kw.errors.ParameterError) as caught:
         kw.Parameters.from_bits(log_n, q_bits, p_bits, 20, insecure=True)
     assert caught.value.what == what
+
+
+@pytest.mark.parametrize("bits", [0, 1, 62, 63, 64, 2**31, 2**32 - 1])
+def test_a_width_that_no_prime_has_is_named(bits: int) -> None:
+    for make in (
+        lambda: kw.Parameters.from_bits(11, [bits], [50], 20, insecure=True),
+        lambda: kw.Parameters.from_bits(11, [50], [bits], 20, insecure=True),
+        lambda: kw.bfv.Parameters.from_bits(11, [50, bits], [50], 65537, insecure=True),
+    ):
+        with pytest.raises(kw.errors.ParameterError, match=f"cannot have {bits} bits; use 2 to 61") as caught:
+            make()
+        assert (caught.value.what, caught.value.value) == ("bits of a prime", bits)
+        assert (caught.value.minimum, caught.value.maximum) == (2, 61)
 
 
 @pytest.mark.parametrize("log_scale", [0.0, -1.0, 91.0, float("nan"), float("inf")])

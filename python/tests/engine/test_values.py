@@ -488,9 +488,18 @@ def test_arrays_that_lose_what_they_say_are_refused(pair: Pair) -> None:
         lambda numbers: pair.x * numbers,
         pair.x.polyval,
     )
-    for numbers in (np.ma.masked_array([1.0], [True]), one_masked, Tensor(), [1.0, [2.0, 3.0]]):
+    for numbers in (
+        np.ma.masked_array([1.0], [True]),
+        one_masked,
+        Tensor(),
+        [1.0, [2.0, 3.0]],
+        [],
+        np.zeros(0),
+    ):
         for taker in takers:
-            with pytest.raises(kw.errors.EncodeError, match=r"masked|array of numbers"):
+            with pytest.raises(
+                kw.errors.EncodeError, match=r"masked|array of numbers|empty|0 numbers|at least one"
+            ):
                 taker(numbers)
 
 

@@ -101,8 +101,8 @@ impl Bootstrapper {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with the stage, before anything is computed: a missing key, a level below the plan's, a
-    /// different packing or scale, or mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the
-    /// next one needs.
+    /// different packing or scale, or mixed parameters. [`CircuitError::Magnitude`] for values far larger than planned.
+    /// [`CircuitError::Iteration`] if a pass is less precise than the next one needs.
     pub fn bootstrap(
         &self,
         evaluator: &Evaluator<'_>,
@@ -116,7 +116,7 @@ impl Bootstrapper {
             Order::SlotsToCoeffsFirst => {
                 let lowest = self.slots_to_coeffs.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    let largest = self.largest(c);
+                    let largest = self.largest(c)?;
                     let coefficients = self.slots_to_coeffs.evaluate(evaluator, &without_error(c))?;
                     let out = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
                     Ok(with_error_of(out, c, 1.0))
@@ -126,7 +126,7 @@ impl Bootstrapper {
             Order::ModRaiseFirst => {
                 let lowest = self.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    let (largest, coefficients) = (self.largest(c), as_coefficients(&without_error(c)));
+                    let (largest, coefficients) = (self.largest(c)?, as_coefficients(&without_error(c)));
                     let mut slots = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
                     // Bounded errors of the approximation in each part add up in a slot. They depend on the integers
                     // that ModRaise adds, which are independent. By Hoeffding's inequality for sums, their tails are no
@@ -170,7 +170,7 @@ impl Bootstrapper {
         // A slot has one coefficient for each of its parts.
         let parts = if plan.coeffs_to_slots.values == Values::Complex { SQRT_2 } else { 1.0 };
         let pass = |c: &Ciphertext, scale| {
-            let largest = self.largest(c);
+            let largest = self.largest(c)?;
             let out = self.coefficients_to_slots(evaluator, &without_error(c), scale, largest)?;
             Ok(with_error_of(out, c, parts))
         };
@@ -216,7 +216,7 @@ impl Bootstrapper {
         // A part of a value is at most the larger magnitude, and as far off as both errors.
         let added: f64 = inputs.map(|input| input.estimate.deviation).iter().sum();
         let bound = ErrorEstimate { deviation: added, ..joined.estimate }.bound();
-        let largest = magnitudes.into_iter().fold(1.0, f64::max) + bound;
+        let largest = plan.reducible(magnitudes.into_iter().fold(1.0, f64::max))? + bound;
         let coefficients = self.slots_to_coeffs.evaluate(evaluator, &joined)?;
         let mut parts = self.reduced_parts(evaluator, &coefficients, plan.scale, largest)?.into_iter();
         let mut part = |magnitude| -> Result<Ciphertext, CircuitError> {
@@ -254,7 +254,10 @@ impl Bootstrapper {
 
     /// The largest part of a value that a ciphertext decrypts to by its estimate, at least 1. The plan covers parts of
     /// at most 1, so complex values of absolute value up to the square root of 2 count as 1; real ones are a part.
-    fn largest(&self, input: &Ciphertext) -> f64 {
+    ///
+    /// # Errors
+    /// As [`BootstrapperPlan::reducible`].
+    fn largest(&self, input: &Ciphertext) -> Result<f64, CircuitError> {
         let estimate = input.estimate;
         let whole = self.plan.coeffs_to_slots.values == Values::Complex
             && input.packing != Packing::Coefficients
@@ -262,7 +265,7 @@ impl Bootstrapper {
         let planned = if whole { SQRT_2 } else { 1.0 };
         let magnitude =
             if estimate.magnitude <= planned * (1.0 + ROUNDING) { 1.0 } else { estimate.magnitude };
-        magnitude + estimate.bound()
+        Ok(self.plan.reducible(magnitude)? + estimate.bound())
     }
 
     /// Runs `mod_raise`, `coeffs_to_slots` and `eval_mod` on coefficients at level 0 up to `largest`, and joins the

@@ -140,7 +140,7 @@ fn two_ciphertexts_of_real_values_come_back_from_one_bootstrap() {
 }
 
 #[test]
-fn larger_values_than_planned_are_within_the_bound() {
+fn larger_values_than_planned_are_within_the_bound_or_refused() {
     let owner =
         Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
     let p = &owner.parameters;
@@ -161,16 +161,46 @@ fn larger_values_than_planned_are_within_the_bound() {
         let out = bootstrapper.bootstrap(&evaluator, &owner.encrypt_real(&parts, 3)).unwrap();
         let complex = parts.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>();
         owner.check(&out, &complex, FLOAT, &format!("{kind:?}, {order:?}, real values"));
-        for largest in [2.0, 8.0, 20.0, 40.0] {
+        for largest in [2.0, 4.0, 16.0, 40.0] {
             let mut z = values(kind, 9, 7);
             z[3] = Complex64::new(largest, 0.0);
-            let out = bootstrapper.bootstrap(&evaluator, &owner.encrypt(&z, 3)).unwrap();
+            let out = bootstrapper.bootstrap(&evaluator, &owner.encrypt(&z, 3));
+            if largest > 4.0 {
+                assert!(
+                    matches!(out, Err(CircuitError::Magnitude { .. })),
+                    "{kind:?}, {order:?}, up to {largest}"
+                );
+                continue;
+            }
+            let out = out.unwrap();
             let seen = owner.check(&out, &z, FLOAT, &format!("{kind:?}, {order:?}, up to {largest}"));
             let bound = out.estimate.bound();
             assert!(bound.is_finite() && bound >= planned.estimate.bound(), "{bound}");
             // In coefficients one slot contributes little.
-            assert!(order == Order::ModRaiseFirst || largest > 8.0 || bound < 1e3 * seen, "{bound} {seen}");
+            assert!(order == Order::ModRaiseFirst || bound < 1e3 * seen, "{bound} {seen}");
         }
+    }
+}
+
+#[test]
+fn every_preset_refuses_the_magnitudes_that_its_reduction_confuses() {
+    for preset in BOOTSTRAP_PRESETS {
+        let plan = BootstrapperPlan::new(&preset.parameters().unwrap(), &preset.bootstrapper).unwrap();
+        let approximation = &plan.eval_mod.approximation;
+        let (k, unit) = (approximation.k as i64, approximation.message);
+        assert_eq!(plan.reducible(1.0), Ok(1.0), "{}", preset.name);
+        // Up to what bounds of whole networks are.
+        for step in 1..80 {
+            let magnitude = (f64::from(step) / 3.0).exp2();
+            let Ok(largest) = plan.reducible(magnitude) else { continue };
+            assert!(magnitude * unit <= 0.25, "{}: messages up to {magnitude} look like smaller ones", preset.name);
+            for (integer, point) in (-k..=k).flat_map(|integer| (-29..=29).map(move |point| (integer, point))) {
+                let part = largest * f64::from(point) / 29.0;
+                let error = approximation.value(integer as f64 + part * unit) / unit - part;
+                assert!(error.abs() <= 0.11 * largest, "{}: {part} of {magnitude}: {error}", preset.name);
+            }
+        }
+        assert!(matches!(plan.reducible(1e6), Err(CircuitError::Magnitude { largest: 1e6, .. })));
     }
 }
 

@@ -31,6 +31,9 @@ impl<'py> Array<'py> {
                 Failure::from(error)
             }
         })?;
+        if array.getattr("size")?.extract::<usize>()? == 0 {
+            return Err(Refusal::Values("values are empty; pass at least one number".into()).into());
+        }
         let dimensions = array.getattr("ndim")?.extract()?;
         let dtype = array.getattr("dtype")?;
         let kind = dtype.getattr("kind")?.extract()?;
@@ -171,8 +174,7 @@ impl Integers {
     /// [`Refusal::Values`] unless it is a vector or scalar of integers that fit 64 bits.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         let view = Array::new(values)?;
-        let size: usize = view.array.getattr("size")?.extract()?;
-        if !matches!(view.kind, 'b' | 'i' | 'u') && size > 0 {
+        if !matches!(view.kind, 'b' | 'i' | 'u') {
             let name = view.dtype.str()?;
             return Err(Refusal::Values(format!(
                 "values of dtype {name} are not integers of 64 bits; round floats first, for instance \

@@ -101,6 +101,7 @@ impl PyBootstrapper {
     ///         up to the square root of 2 count as values whose parts are at most 1.
     ///
     /// Raises:
+    ///     NoiseError: by their declared magnitude, values are so large that the result may be off by a tenth of it.
     ///     ParameterError: the bound on the error of a pass has fewer bits than `log_precision`, which the next pass
     ///         needs.
     fn bootstrap(

@@ -229,8 +229,7 @@ impl PyEvaluationKeys {
             let bytes = read.layouts().iter().map(|layout| layout.bytes).sum();
             let loader = SharedKeyLoader::new(read, rlwe)?;
             let sharing = loader.sharing();
-            // The thread may call `arrival` while another thread of Python frees these keys.
-            Ok((Arc::new(KeyStore::new(loader, &steps, bytes)?.detached()), sharing))
+            Ok((Arc::new(KeyStore::new(loader, &steps, bytes)?), sharing))
         })?;
         let keys = store.keys(rlwe)?;
         let (store, sharing) = (Some(store), Some(sharing));

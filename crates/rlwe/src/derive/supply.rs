@@ -55,6 +55,10 @@ impl KeyLoader for DerivedKeys {
         &self.layouts
     }
 
+    fn calls_back(&self) -> bool {
+        false
+    }
+
     fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         let mut derivation = self.plan.derive(places.iter().copied());
         while let Some(key) = self.run(|| derivation.next_unless(stop)) {

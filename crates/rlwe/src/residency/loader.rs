@@ -14,6 +14,10 @@ pub trait KeyLoader: Send {
     /// The layouts of the keys, one for each place.
     fn layouts(&self) -> &[Arc<KeyLayout>];
 
+    /// Whether [`Self::make`] calls code of the application, as a function of Python: it may wait for a lock that the
+    /// thread which drops the store has, so that thread must not wait for it.
+    fn calls_back(&self) -> bool;
+
     /// Makes the keys of some places, each once and in any order, and passes each with its place to `each` as soon as
     /// it is ready. Asks `stop` every second or so whether to give up the rest.
     ///
@@ -50,6 +54,10 @@ impl Loaders {
 impl KeyLoader for Loaders {
     fn layouts(&self) -> &[Arc<KeyLayout>] {
         &self.layouts
+    }
+
+    fn calls_back(&self) -> bool {
+        self.loaders.iter().any(|loader| loader.calls_back())
     }
 
     fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {

@@ -125,7 +125,7 @@ impl KeyStore {
         budget: usize,
     ) -> Result<Self, RlweError> {
         let layouts = loader.layouts().to_vec();
-        let held = loader.held_bytes();
+        let (held, joined) = (loader.held_bytes(), !loader.calls_back());
         if let Some(largest) = layouts.iter().max_by_key(|layout| layout.bytes)
             && held + largest.bytes > budget
         {
@@ -168,15 +168,7 @@ impl KeyStore {
         };
         let maker = start_thread(thread::Builder::new().name("keys".into()), work)
             .map_err(|error| RlweError::Thread(error.to_string()))?;
-        Ok(Self { shared, maker: Some(maker) })
-    }
-
-    /// Does not wait for the thread when this is dropped: its loader may wait for a lock that the thread which drops
-    /// this has, as Python's. The thread ends before its next key.
-    #[must_use]
-    pub fn detached(mut self) -> Self {
-        self.maker = None;
-        self
+        Ok(Self { shared, maker: joined.then_some(maker) })
     }
 
     /// A set of all keys of the loader, each made at use.

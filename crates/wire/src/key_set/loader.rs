@@ -96,6 +96,10 @@ impl KeyLoader for KeySetLoader {
         &self.layouts
     }
 
+    fn calls_back(&self) -> bool {
+        self.arrival.is_some()
+    }
+
     fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         for &place in places {
             if stop() {

@@ -83,6 +83,10 @@ impl KeyLoader for SharedKeyLoader {
         self.file.layouts()
     }
 
+    fn calls_back(&self) -> bool {
+        self.file.calls_back()
+    }
+
     fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         for &place in places {
             if let Some(key) = self.sharing.key(place) {

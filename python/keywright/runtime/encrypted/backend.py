@@ -13,6 +13,7 @@ from keywright.plan.memory.diagonals import Place, Storage
 from keywright.plan.workload.arithmetic import input_ring
 from keywright.program.arrays import Vector
 from keywright.program.instructions import Instruction
+from keywright.program.operands.bootstraps import LARGEST
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.program.program import Program
@@ -136,19 +137,22 @@ class EncryptedBackend(
         results so that those of calibration data are at most 1, and decryption refuses values above the
         declaration."""
         room = sum(math.log2(prime) for prime in self.evaluator.parameters.q[: result.level + 1])
-        largest = RESULT_SHARE * math.exp2(room - 1 - math.log2(result.scale))
-        if result.magnitude_bound <= largest:
-            return result
-        return self.evaluator.declare(result, largest)
+        return self._at_most(result, RESULT_SHARE * math.exp2(room - 1 - math.log2(result.scale)))
+
+    def _at_most(self, ct: Ciphertext, largest: float) -> Ciphertext:
+        """Return a ciphertext that declares at most ``largest``, which its program states. Bounds that follow
+        from operations alone exceed all numbers after a few layers."""
+        return ct if ct.magnitude_bound <= largest else self.evaluator.declare(ct, largest)
 
     def before(self, step: Instruction, operands: list[Value]) -> None:
         """Declare the operands of the next instruction if they have a calibrated range, which clients keep
-        to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""
+        to (`guard`)."""
         largest = self._largest.get(step.result)
         if largest is not None:
             operand = as_ciphertext(operands[0])
-            if operand.magnitude_bound > largest:
-                operands[:] = [self.evaluator.declare(operand, largest)] * len(operands)
+            declared = self._at_most(operand, largest)
+            if declared is not operand:
+                operands[:] = [declared] * len(operands)
 
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""
@@ -199,9 +203,11 @@ class EncryptedBackend(
         return level_dropped(ct, lowered)
 
     def bootstrap(self, ct: Value, index: int) -> Ciphertext:
-        """See `Backend.bootstrap`. Values above 1 cannot be detected; their results are wrong."""
+        """See `Backend.bootstrap`. The operand declares `LARGEST`. Values above cannot be detected; their
+        results are wrong."""
         bootstrapper, evaluator = self.bootstrappers[index], self.evaluator
-        operand = evaluator.view_slots(as_ciphertext(ct), bootstrapper.plan.slots)
+        declared = self._at_most(as_ciphertext(ct), LARGEST)
+        operand = evaluator.view_slots(declared, bootstrapper.plan.slots)
         return self._done(evaluator.view_slots(bootstrapper.bootstrap(evaluator, operand), self._slots))
 
     def switch_ring(self, ct: Value, log_n: int) -> Ciphertext:

@@ -11,6 +11,7 @@ from keywright.errors.engine import OperandError
 from keywright.errors.network import OutOfRangeError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.arrays import Vector
+from keywright.program.operands.bootstraps import LARGEST
 from keywright.program.operands.diagonals import DiagonalMatrix, period_of
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.runtime.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
@@ -152,13 +153,13 @@ class SimulatedBackend:
         return SimulatedCiphertext(values, a.level, a.scale, log_n)
 
     def bootstrap(self, ct: Value, index: int) -> SimulatedCiphertext:
-        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
+        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above `LARGEST`."""
         if not 0 <= index < len(self._bootstraps):
             raise OperandError(f"bootstrap {index} of {len(self._bootstraps)}")
         a, plan = as_ciphertext(ct), self._bootstraps[index]
         largest = float(np.abs(a.values[:, 0]).max())
-        if largest > 1:
-            raise OutOfRangeError("a bootstrap", largest, -1.0, 1.0)
+        if largest > LARGEST:
+            raise OutOfRangeError("a bootstrap", largest, -LARGEST, LARGEST)
         noise = self._noise[0]
         values = np.tile(a.values[..., : plan.slots], noise.slots // min(plan.slots, a.values.shape[-1]))
         noise.add_bootstrap(values, self._errors[index])

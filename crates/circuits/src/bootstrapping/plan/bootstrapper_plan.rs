@@ -13,6 +13,10 @@ use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
 use crate::bootstrapping::transforms::{Direction, FactorPlan};
 use crate::linear_transform::Storage;
 
+/// The largest error of the reduction modulo `q_0`, as a share of the largest value. Results of larger values than
+/// planned soon have nothing to do with them.
+const WORST: f64 = 0.1;
+
 /// The ring of that degree, or that of the parameters.
 pub(super) fn input_ring(
     parameters: &CkksParameters,
@@ -115,6 +119,17 @@ impl BootstrapperPlan {
     /// Levels for computation between two bootstraps.
     pub fn levels_left(&self) -> usize {
         self.output_level() - self.input_level()
+    }
+
+    /// Returns the largest part of values, at least 1, if `eval_mod` tells values up to it apart. It is the declared one:
+    /// bounds of errors assume the worst case of every operation, and stay in the result.
+    ///
+    /// # Errors
+    /// [`CircuitError::Magnitude`] if its error may exceed [`WORST`] of that part.
+    pub fn reducible(&self, largest: f64) -> Result<f64, CircuitError> {
+        let approximation = &self.eval_mod.approximation;
+        let error = approximation.error_up_to(largest * approximation.message) / approximation.message;
+        if error <= WORST * largest { Ok(largest) } else { Err(CircuitError::Magnitude { largest, error }) }
     }
 
     /// Refuses a plan with which two ciphertexts of real values cannot be joined to complex ones whose parts stay

@@ -37,6 +37,7 @@ table! { circuit(py, CircuitError);
         let (value, maximum) = (f64::from(*bits) / passes, found / passes);
         described!(py, "ParameterError", what = "log_precision", value = value, maximum = maximum)
     },
+    E::Magnitude { largest, error } => "NoiseError" { code = "values", error_bound = error, limit = largest },
     E::StageLevel { stage, found, expected } =>
         "LevelError" { level = found, maximum = expected, object = stage, stage },
     E::Count { what, count, min, max } =>

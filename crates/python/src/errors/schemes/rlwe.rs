@@ -14,6 +14,10 @@ table! { ring(py, RingError);
         "ParameterError" { what = "modulus", value = modulus, minimum = 3, maximum = (1u64 << 61) - 1 },
     E::Randomness(_) => "RandomnessError" {},
     E::Forked { owner, process } | E::OtherProcess { owner, process, .. } => "RandomnessError" { code = "forked", owner, process },
+    E::Width { bits } =>
+        "ParameterError" {
+            what = "bits of a prime", value = bits, minimum = keywright_ring::MIN_BITS, maximum = keywright_ring::MAX_BITS
+        },
     E::NotPrime(modulus) => "ParameterError" { what = "modulus", value = modulus },
     E::NoRoot { prime, two_n } => "ParameterError" { what = "modulus", value = prime, two_n },
     E::NotEnoughPrimes { bits, found, required, .. } =>
