@@ -35,7 +35,7 @@ from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.compiler.placement.bounding import largest_values
+from keywright.compiler.placement.bounding import largest_and_outputs
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
@@ -111,17 +111,21 @@ class ApproximatedModel(Stated):
         and all data run through the graph for it."""
         if self.trees is not None and not len(self.run.samples):
             return self.trees.largest
-        return largest_values(self.graph, self.run.samples)
+        return self._measured[0]
 
     @cached_property
     def outputs(self) -> Vector:
         """The model's outputs on the calibration data, (count, outputs)."""
         return self.run.outputs if self.fitted else self.approximate_outputs
 
-    @cached_property
+    @property
     def approximate_outputs(self) -> Vector:
         """The graph's outputs, by polynomials, on the calibration data, (count, outputs)."""
-        return outputs_of(self.graph, self.run.samples)
+        return self._measured[1]
+
+    @cached_property
+    def _measured(self) -> tuple[Mapping[int, float], Vector]:
+        return largest_and_outputs(self.graph, self.run.samples)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,6 @@ from keywright.compiler import approximating
 from keywright.compiler.activations import polynomial_choice
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
-from keywright.compiler.placement import bounding
 from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.program.fit_report import FitReport
 from keywright.runtime import run_clear
@@ -404,13 +403,13 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
 
 def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    counted = bounding.largest_values
+    evaluate = Graph.evaluate
 
-    def largest_values(graph: Any, samples: Any) -> dict[int, float]:
-        runs.append(len(samples))
-        return counted(graph, samples)
+    def counted(graph: Graph, sample: Any) -> dict[int, Any]:
+        runs.append(len(sample))
+        return evaluate(graph, sample)
 
-    monkeypatch.setattr(approximating, "largest_values", largest_values)
+    monkeypatch.setattr(Graph, "evaluate", counted)
     weights = {"w": np.ones((4, 4), np.float32)}
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "a"], ["y"])]
     samples = np.random.default_rng(3).normal(size=(7, 4))

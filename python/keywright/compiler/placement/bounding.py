@@ -50,14 +50,22 @@ def _reach(node: Node, headroom: float) -> float:
 
 
 def largest_values(graph: Graph, samples: Vector) -> dict[int, float]:
-    """Return the largest absolute value of every node, infinite if one is not finite; 0 without samples.
+    """Return the first result of `largest_and_outputs`."""
+    return largest_and_outputs(graph, samples)[0]
+
+
+def largest_and_outputs(graph: Graph, samples: Vector) -> tuple[dict[int, float], Vector]:
+    """Return the largest absolute value of every node, infinite if one is not finite, 0 without samples; and
+    the outputs, (count, outputs).
 
     Args:
         samples: (count, features), flattened inputs.
     """
     largest = dict.fromkeys(graph.nodes, 0.0)
+    outputs = []
     for _, values in graph.runs(samples):
+        outputs.append(values[graph.output])
         for number, entries in values.items():
             peak = max(float(entries.max()), -float(entries.min()))
             largest[number] = max(largest[number], peak if np.isfinite(peak) else float("inf"))
-    return largest
+    return largest, np.concatenate(outputs) if outputs else np.empty((0, 0))
