@@ -217,9 +217,9 @@ def target(placed: dict[str, list[float]]) -> str:
         if module in placed
     ]
     return (
-        "The target is 100 MHz for every block with every seed, and nine tenths of the multiplier's clock for ChaCha\n"
-        f"and the butterfly. Of those that are placed, `{slowest}` is the slowest, with {min(placed[slowest])} MHz;"
-        f"\n{', '.join(shares)}."
+        "The target is 100 MHz for every block with every seed, and nine tenths of the multiplier's clock\n"
+        "for ChaCha and the butterfly. Of those that are placed, the slowest is\n"
+        f"`{slowest}`, with {min(placed[slowest])} MHz; {', '.join(shares)}."
     )
 
 
