@@ -241,8 +241,8 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
             reached = [min(clocks), median(clocks), max(clocks)] if clocks else ["", "", ""]
             cells = [*map(str, reached), *(f"{page[key]:,}" for key in ("LUT", "FF", "DSP", "BRAM"))]
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(cells)} |")
-    placed = {name: block["clocks"] for name, block in kept["blocks"].items() if block["clocks"]}
-    lines += ["", target(placed)]
+    clocks = {name: block["clocks"] for name, block in kept["blocks"].items() if block["clocks"]}
+    lines += ["", target(clocks)]
     for count in range(len(settings["seeds"])):
         waiting = [
             f"`{block.module}`"
