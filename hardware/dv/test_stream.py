@@ -119,7 +119,7 @@ async def buffers_in_order(dut: Any) -> None:
 
 
 class Framer:
-    """What a port makes of the beats that come: the polynomials' beats, in its buffer, each with its faults."""
+    """The polynomials' beats that a port makes of those it takes, in its buffer, each with its faults."""
 
     def __init__(self, beats: int) -> None:
         self.beats, self.time = beats, 0
@@ -142,7 +142,8 @@ class Framer:
             self.skip = not (offer and offer[2])
         elif place and (self.fill or offer):
             words, user, last = offer or ([], 0, False)
-            short, missing = last and not last_beat and not self.fill, not last and last_beat and not self.fill
+            short = last and not last_beat and not self.fill
+            missing = not last and last_beat and not self.fill
             self.inside.append((words, user, self.fill, short, missing))
             self.fill = (self.fill or short) and not last_beat
             self.skip = missing
@@ -151,7 +152,7 @@ class Framer:
 
 @cocotb.test(timeout_time=400_000, timeout_unit="step")
 async def frames_are_put_in_order(dut: Any) -> None:
-    """Beats of any range, early and late flags, pauses of both sides: what is decided two cycles ahead is met."""
+    """Beats of any range, early and late flags, pauses of both sides: each promised beat is there."""
     await reset(dut, ("en_i", "go_i", "need_i", "need_next_i", "tvalid_i", "tlast_i", "tuser_i", "tdata_i"))
     words, modulus = int(dut.Words.value), (1 << 60) - 93
     dut.modulus_i.value = modulus
@@ -166,8 +167,8 @@ async def frames_are_put_in_order(dut: Any) -> None:
         if cycle % 64 == 0:
             rate = random.choice([0.1, 0.3, 0.9])
         if offer is None and (smooth or random.random() < rate):
-            right = port.time == port.beats - 1
-            last = sent % port.beats == port.beats - 1 if smooth else random.random() < (0.7 if right else 0.05)
+            rare = 0.7 if port.time == port.beats - 1 else 0.05
+            last = sent % port.beats == port.beats - 1 if smooth else random.random() < rare
             data = [
                 random.choice([0, modulus - 1, modulus, random.getrandbits(64)])
                 if not smooth and random.random() < 0.2
@@ -182,8 +183,9 @@ async def frames_are_put_in_order(dut: Any) -> None:
         # Without a beat the other signals mean nothing.
         data, user, last = offer or ([], 0, bool(random.getrandbits(1)))
         for name, value in (("en_i", en), ("go_i", go), ("need_i", need), ("need_next_i", need_next),
-                            ("tdata_i", sum(word << 64 * i for i, word in enumerate(data))), ("tuser_i", user),
-                            ("tvalid_i", offer is not None), ("tlast_i", last)):  # fmt: skip
+                            ("tdata_i", sum(word << 64 * i for i, word in enumerate(data))),
+                            ("tuser_i", user), ("tvalid_i", offer is not None),
+                            ("tlast_i", last)):  # fmt: skip
             getattr(dut, name).value = int(value)
         await RisingEdge(dut.clk_i)
         assert bool(dut.next_o.value) == foretold

@@ -24,7 +24,7 @@
       // A beat that comes is taken into the buffer or thrown away, and zeros come with none.
       assert (!(tvalid_i && tready_o) || give || skip_q);
       assert (!fill_q || !tready_o);
-      // The buffer holds whole polynomials, in order: what leaves next is as many beats before what comes.
+      // The buffer holds whole polynomials, in order: the next beat to leave is as many beats before the next to enter.
       assert (due_q + TimeWidth'(count) == time_q);
       // Zeros go on until the end of their frame, and no further; waste begins after a frame's last beat.
       assert (!fill_q || time_q != 0);

@@ -217,9 +217,9 @@ def target(placed: dict[str, list[float]]) -> str:
         if module in placed
     ]
     return (
-        "The target is 100 MHz for every block with every seed, and nine tenths of the multiplier's clock for ChaCha\n"
-        f"and the butterfly. Of those that are placed, `{slowest}` is the slowest, with {min(placed[slowest])} MHz;"
-        f"\n{', '.join(shares)}."
+        "The target is 100 MHz for every block with every seed, and nine tenths of the multiplier's clock\n"
+        "for ChaCha and the butterfly. Of those that are placed, the slowest is\n"
+        f"`{slowest}`, with {min(placed[slowest])} MHz; {', '.join(shares)}."
     )
 
 
@@ -241,8 +241,8 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
             reached = [min(clocks), median(clocks), max(clocks)] if clocks else ["", "", ""]
             cells = [*map(str, reached), *(f"{page[key]:,}" for key in ("LUT", "FF", "DSP", "BRAM"))]
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(cells)} |")
-    placed = {name: block["clocks"] for name, block in kept["blocks"].items() if block["clocks"]}
-    lines += ["", target(placed)]
+    clocks = {name: block["clocks"] for name, block in kept["blocks"].items() if block["clocks"]}
+    lines += ["", target(clocks)]
     for count in range(len(settings["seeds"])):
         waiting = [
             f"`{block.module}`"

@@ -6,10 +6,10 @@
 // reversed(p) (log2(N) bits) at position p and gives evaluation p; an inverse one takes evaluation p and gives
 // coefficient reversed(p), with 1/N. So each takes the other's output, in order.
 //
-// `en_next_i` enables the next cycle. `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`,
-// `sel_i`, `user_i`) comes with it, constant during a polynomial; its data come ntt_pkg::lead cycles later; the result
-// comes one polynomial and ntt_pkg::pipe cycles after the tag, and its `user_o` and `time_o` two cycles before it.
-// Memory: N words, in place. See doc/ntt.md.
+// `en_next_i` enables the next cycle. `time_i` counts beats of a polynomial, never pauses while enabled, and starts at
+// 0 after reset. The tag (`inverse_i`, `sel_i`, `user_i`) comes with it, constant during a polynomial; its data come
+// ntt_pkg::lead cycles later; the result comes one polynomial and ntt_pkg::pipe cycles after the tag, and its `user_o`
+// and `time_o` two cycles before it. Memory: N words, in place. See doc/ntt.md.
 module ntt_pipe #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogN = 16,

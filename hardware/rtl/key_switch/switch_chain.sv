@@ -24,8 +24,8 @@ module switch_chain #(
     input logic en_next_i,  // enable of the next cycle
     input logic [TagWidth-1:0] tag_i,
 
-    // Source: at x a read is requested, one enabled cycle later its word is there. The need of the input port is known two
-    // cycles before, at w.
+    // Source: at x a read is requested, one enabled cycle later its word is there. The need of the input port is known
+    // two cycles before, at w.
     output logic                 w_input_o,
     output logic                 x_input_o,
     output logic [TimeWidth-1:0] x_time_o,

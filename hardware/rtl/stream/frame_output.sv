@@ -1,8 +1,8 @@
 // An AXI4-Stream output of polynomials with four places, which can be cleared inside of a frame.
 //
-// A beat may be given in any cycle that comes two after one with `space_o`. `clear_i` drops what is not offered yet. The beat that is
-// offered stays until it is taken. If the receiver has seen the beginning of a frame, a beat of zeros ends it, with the
-// last flag and bit 0 of the user field. `live_o` signals a beat that was given after the last clear.
+// A beat may be given in any cycle that comes two after one with `space_o`. `clear_i` drops what is not offered yet.
+// The beat that is offered stays until it is taken. If the receiver has seen the beginning of a frame, a beat of zeros
+// ends it, with the last flag and bit 0 of the user field. `live_o` signals a beat that was given after the last clear.
 module frame_output #(
     parameter int unsigned Width = 64,
     parameter int unsigned UserWidth = 1
