@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
-use crate::{Modulus, RingError, modulus::{MAX_BITS, MIN_BITS}};
+use crate::{
+    Modulus, RingError,
+    modulus::{MAX_BITS, MIN_BITS},
+};
 
 /// Smallest supported `log2(N)`.
 pub const MIN_LOG_N: u32 = 10;

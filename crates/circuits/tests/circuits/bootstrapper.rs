@@ -193,8 +193,13 @@ fn every_preset_refuses_the_magnitudes_that_its_reduction_confuses() {
         for step in 1..80 {
             let magnitude = (f64::from(step) / 3.0).exp2();
             let Ok(largest) = plan.reducible(magnitude) else { continue };
-            assert!(magnitude * unit <= 0.25, "{}: messages up to {magnitude} look like smaller ones", preset.name);
-            for (integer, point) in (-k..=k).flat_map(|integer| (-29..=29).map(move |point| (integer, point))) {
+            assert!(
+                magnitude * unit <= 0.25,
+                "{}: messages up to {magnitude} look like smaller ones",
+                preset.name
+            );
+            for (integer, point) in (-k..=k).flat_map(|integer| (-29..=29).map(move |point| (integer, point)))
+            {
                 let part = largest * f64::from(point) / 29.0;
                 let error = approximation.value(integer as f64 + part * unit) / unit - part;
                 assert!(error.abs() <= 0.11 * largest, "{}: {part} of {magnitude}: {error}", preset.name);
