@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from studies.coefficient_network.__main__ import changes, packings
+from studies.coefficient_network.__main__ import changes, packings, planned
 from studies.coefficient_network.network import (
     IMAGE,
     INPUT,
@@ -11,9 +11,9 @@ from studies.coefficient_network.network import (
     SETTINGS,
     Array,
     Convolution,
+    MaskedRotation,
     Network,
     Setting,
-    Turn,
     change_of_width,
     clear_run,
     coefficients,
@@ -64,7 +64,7 @@ def coefficients_of(values: Complex) -> Array:
     return out
 
 
-def moved(values: Complex, turns: tuple[Turn, ...]) -> Complex:
+def moved(values: Complex, turns: tuple[MaskedRotation, ...]) -> Complex:
     """A step of a change of width on slots."""
     at = np.arange(values.size)
     out = np.zeros_like(values)
@@ -119,3 +119,10 @@ def test_packings_are_counted_by_layer() -> None:
     """A layer of 16 channels takes 15 automorphisms, one of 10 in 16 places as many."""
     groups = packings(random_network(SETTINGS["3-20-1"])).groups
     assert sum(group.count for group in groups) == 7 * 15 + 6 * 31 + 6 * 63 + 15
+
+
+def test_both_configurations_of_ark_make_one_plan() -> None:
+    network = random_network(SETTINGS["3-20-1"])
+    for workload in (packings(network), changes(network)):
+        plans = [planned(workload, name)[0] for name in ("ark-memory", "ark-time")]
+        assert plans[0].hops == plans[1].hops

@@ -8,6 +8,7 @@ them or both. Keys are held at the level of their use, with the digits and the h
 they do the same work as whole ones in less memory; the record has the bytes of both.
 
 A record grows by a row for each image, and a run that was interrupted goes on behind its last row.
+`--count 0` writes a row with the counts of each key set's plan and encrypts nothing.
 """
 
 from __future__ import annotations
@@ -146,6 +147,8 @@ def described(name: str, network: Network) -> tuple[KeyPlan, KeyPlan, Row]:
         "longest_change_way": change.max_hops,
         "packing_key_bytes": packing.stored_bytes,
         "change_key_bytes": change.stored_bytes,
+        "planned_keys": [len(packing.keys), len(change.keys)],
+        "planned_switches": [packing.switches, change.switches],
         "change_rotations": sum(len(group.targets) for group in change.workload.groups),
     }
     return packing, change, fields
@@ -170,7 +173,7 @@ def main() -> int:
     """Write the record."""
     options = arguments()
     console = Console()
-    programs = build(console, [PROGRAM])
+    programs = build(console, [PROGRAM]) if options.count else Path()
     setting = SETTINGS[options.setting]
     network = read_network(setting, options.weights)
     raw, labels, mean = read_images(options.images, max(options.clear, options.count))
@@ -179,12 +182,16 @@ def main() -> int:
     bound = MARGIN * float(np.abs(scores).max())
     layers = layer_lines(network, [MARGIN * value for value in largest], bound)
     correct = int((scores.argmax(1) == labels)[: options.clear].sum())
-    path = record_folder(options.out, "convfhe") / f"{setting.name}{'-thin' * options.thin}.jsonl"
+    kind = "-thin" if options.thin else "" if options.count else "-plans"
+    path = record_folder(options.out, "convfhe") / f"{setting.name}{kind}.jsonl"
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     with path.open("a") as out, tempfile.TemporaryDirectory() as folder:
         for name in options.sets.split(","):
             first = sum(row["keys_of"] == name for row in known)
             packing, change, fields = described(name, network)
+            if not options.count:
+                print(json.dumps({"setting": setting.name, **fields}), file=out, flush=True)
+                continue
             text, values = Path(folder) / "network.txt", Path(folder) / "numbers.bin"
             lines = [*request_lines(network, packing, change, options.thin), *(one.line() for one in layers)]
             text.write_text("\n".join([*lines, f"images {max(options.count - first, 0)}"]))

@@ -211,7 +211,7 @@ def log_slots(network: Network) -> int:
 
 
 @dataclass(frozen=True)
-class Turn:
+class MaskedRotation:
     """A rotation and the slots that keep its result: `run` slots at `start`, at every `period`."""
 
     step: int
@@ -220,7 +220,9 @@ class Turn:
     period: int
 
 
-def change_of_width(layer: Convolution, slots: int) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+def change_of_width(
+    layer: Convolution, slots: int
+) -> tuple[tuple[MaskedRotation, ...], tuple[MaskedRotation, ...]]:
     """The two steps of a change of width, as the source's `gen_comprs_sparse` has them for the grid of a
     layer's input: rows and columns at even places move together, then the channels do.
 
@@ -235,12 +237,14 @@ def change_of_width(layer: Convolution, slots: int) -> tuple[tuple[Turn, ...], t
         group = 8 if channels > 8 * half else 4 if channels > 4 * half else 1
     quarter = channel // 4
     inner = tuple(
-        Turn(j * half // 2 + 3 * k * quarter, k * quarter + j * half // 2, half // 2, channel * group)
+        MaskedRotation(
+            j * half // 2 + 3 * k * quarter, k * quarter + j * half // 2, half // 2, channel * group
+        )
         for k in range(group)
         for j in range(half)
     )
     outer = tuple(
-        Turn(3 * b * group * quarter, b * group * quarter, group * quarter, slots)
+        MaskedRotation(3 * b * group * quarter, b * group * quarter, group * quarter, slots)
         for b in range(channels // group)
     )
     return inner, outer

@@ -24,6 +24,7 @@ from studies.coefficient_network.network import (
     COLOURS,
     IMAGE,
     SETTINGS,
+    Array,
     Setting,
     cropped,
     read_images,
@@ -58,9 +59,9 @@ class PlainNetwork(nn.Module):
             x = functional.relu(normalise(x))
         return self.linear(x.mean((2, 3)))
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, Array]:
         """Kernels, normalisations folded to a factor and a summand, and the linear layer."""
-        out: dict[str, np.ndarray] = {}
+        out: dict[str, torch.Tensor] = {}
         for index, (convolve, normalise) in enumerate(
             zip(self.convolutions, self.normalisations, strict=True)
         ):
@@ -123,7 +124,7 @@ def main() -> int:
         network.eval()
         with torch.no_grad():
             right = (network(held).argmax(1) == target[:HELD_OUT]).float().mean()
-        print(f"epoch {epoch + 1}: loss {loss:.3f}, {100 * right:.1f} % right", flush=True)
+        print(f"epoch {epoch + 1}: {100 * right:.1f} % right", flush=True)
         write_network(options.out, network.arrays())
         if time.monotonic() - begin > options.limit:
             break
