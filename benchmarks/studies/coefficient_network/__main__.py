@@ -190,7 +190,8 @@ def main() -> int:
             first = sum(row["keys_of"] == name for row in known)
             packing, change, fields = described(name, network)
             if not options.count:
-                print(json.dumps({"setting": setting.name, **fields}), file=out, flush=True)
+                row = {"setting": setting.name, **fields, "machine": machine.describe()}
+                print(json.dumps(row), file=out, flush=True)
                 continue
             text, values = Path(folder) / "network.txt", Path(folder) / "numbers.bin"
             lines = [*request_lines(network, packing, change, options.thin), *(one.line() for one in layers)]
