@@ -8,7 +8,7 @@ them or both. Keys are held at the level of their use, with the digits and the h
 they do the same work as whole ones in less memory; the record has the bytes of both.
 
 A record grows by a row for each image, and a run that was interrupted goes on behind its last row.
-`--count 0` writes a row with the counts of each key set's plan and encrypts nothing.
+`--count 0` writes a row with the counts of each key set's plan, and needs neither W nor I.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from studies.coefficient_network.network import (
     SETTINGS,
     Array,
     Network,
+    Setting,
+    blank_network,
     change_of_width,
     clear_run,
     coefficients,
@@ -157,8 +159,8 @@ def described(name: str, network: Network) -> tuple[KeyPlan, KeyPlan, Row]:
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m studies.coefficient_network", description=__doc__)
-    parser.add_argument("--weights", type=Path, required=True, help="the folder of the weights")
-    parser.add_argument("--images", type=Path, required=True, help="folders of CIFAR-10's test images")
+    parser.add_argument("--weights", type=Path, help="the folder of the weights")
+    parser.add_argument("--images", type=Path, help="folders of CIFAR-10's test images")
     parser.add_argument("--setting", choices=sorted(SETTINGS), default="3-20-1", help="default: 3-20-1")
     parser.add_argument("--clear", type=int, default=100, help="images in the clear (default: 100)")
     parser.add_argument("--count", type=int, default=1, help="encrypted images for each key set (default: 1)")
@@ -166,15 +168,32 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--thin", action="store_true", help="a thin client sends the images")
     parser.add_argument("--threads", type=int, default=1, help="threads of the engine (default: 1)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-convfhe)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.count and not (options.weights and options.images):
+        parser.error("--weights and --images are needed, but for --count 0")
+    return options
+
+
+def write_plans(setting: Setting, options: argparse.Namespace) -> int:
+    """Write the counts of each key set's plan."""
+    path = record_folder(options.out, "convfhe") / f"{setting.name}-plans.jsonl"
+    network = blank_network(setting)
+    with path.open("w") as out:
+        for name in options.sets.split(","):
+            row = {"setting": setting.name, **described(name, network)[2], "machine": machine.describe()}
+            print(json.dumps(row), file=out, flush=True)
+    print(path)
+    return 0
 
 
 def main() -> int:
     """Write the record."""
     options = arguments()
     console = Console()
-    programs = build(console, [PROGRAM]) if options.count else Path()
     setting = SETTINGS[options.setting]
+    if not options.count:
+        return write_plans(setting, options)
+    programs = build(console, [PROGRAM])
     network = read_network(setting, options.weights)
     raw, labels, mean = read_images(options.images, max(options.clear, options.count))
     images = cropped(raw - mean, setting.kernel)
@@ -182,17 +201,12 @@ def main() -> int:
     bound = MARGIN * float(np.abs(scores).max())
     layers = layer_lines(network, [MARGIN * value for value in largest], bound)
     correct = int((scores.argmax(1) == labels)[: options.clear].sum())
-    kind = "-thin" if options.thin else "" if options.count else "-plans"
-    path = record_folder(options.out, "convfhe") / f"{setting.name}{kind}.jsonl"
+    path = record_folder(options.out, "convfhe") / f"{setting.name}{'-thin' * options.thin}.jsonl"
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     with path.open("a") as out, tempfile.TemporaryDirectory() as folder:
         for name in options.sets.split(","):
             first = sum(row["keys_of"] == name for row in known)
             packing, change, fields = described(name, network)
-            if not options.count:
-                row = {"setting": setting.name, **fields, "machine": machine.describe()}
-                print(json.dumps(row), file=out, flush=True)
-                continue
             text, values = Path(folder) / "network.txt", Path(folder) / "numbers.bin"
             lines = [*request_lines(network, packing, change, options.thin), *(one.line() for one in layers)]
             text.write_text("\n".join([*lines, f"images {max(options.count - first, 0)}"]))

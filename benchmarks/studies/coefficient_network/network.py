@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +92,29 @@ def read_network(setting: Setting, folder: Path) -> Network:
     def numbers(name: str) -> Array:
         return np.loadtxt(folder / f"{name}.csv")
 
+    blank = blank_network(setting)
+    layers = tuple(
+        replace(
+            layer,
+            weights=numbers(f"w{index}-conv").reshape(layer.weights.shape) * numbers(f"w{index}-a"),
+            bias=numbers(f"w{index}-b"),
+        )
+        for index, layer in enumerate(blank.layers)
+    )
+    matrix = numbers("final-fckernel").reshape(blank.matrix.shape)
+    return Network(layers, matrix, numbers("final-fcbias"))
+
+
+def blank_network(setting: Setting) -> Network:
+    """A network of a setting's shape, all of whose weights are zero."""
     layers: list[Convolution] = []
     width, before = IMAGE, COLOURS
     for index, channels in enumerate(setting.channels):
-        kernel = numbers(f"w{index}-conv").reshape(setting.kernel, setting.kernel, before, channels)
         stride = 2 if index in setting.strides else 1
-        layers.append(Convolution(kernel * numbers(f"w{index}-a"), numbers(f"w{index}-b"), width, stride))
+        weights = np.zeros((setting.kernel, setting.kernel, before, channels))
+        layers.append(Convolution(weights, np.zeros(channels), width, stride))
         width, before = width // stride, channels
-    matrix = numbers("final-fckernel").reshape(before, CLASSES)
-    return Network(tuple(layers), matrix, numbers("final-fcbias"))
+    return Network(tuple(layers), np.zeros((before, CLASSES)), np.zeros(CLASSES))
 
 
 def read_images(folder: Path, count: int) -> tuple[Array, NDArray[np.intp], Array]:
