@@ -78,7 +78,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.coefficient_network.train", description=__doc__)
     parser.add_argument("--images", type=Path, required=True, help="folders of CIFAR-10's test images")
     parser.add_argument("--setting", choices=sorted(SETTINGS), default="5-8-3", help="default: 5-8-3")
-    parser.add_argument("--epochs", type=int, default=20, help="default: 20")
+    parser.add_argument(
+        "--epochs", type=int, default=20, help="0 writes the weights at the beginning (default: 20)"
+    )
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which training ends early")
     parser.add_argument("--out", type=Path, required=True, help="folder of the weights")
     return parser.parse_args()
@@ -107,6 +109,7 @@ def main() -> int:
     network = PlainNetwork(setting).to(memory_format=torch.channels_last)
     steps = (10_000 - HELD_OUT) // BATCH
     optimiser = torch.optim.SGD(network.parameters(), 0.1, 0.9, weight_decay=1e-3, nesterov=True)
+    write_network(options.out, network.arrays())
     begin = time.monotonic()
     for epoch in range(options.epochs):
         network.train()
