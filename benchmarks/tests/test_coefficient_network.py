@@ -1,19 +1,21 @@
 """The layers of `studies.coefficient_network` as polynomials are the convolutions that they state."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from studies.coefficient_network.__main__ import changes, packings
+from studies.coefficient_network.__main__ import changes, packings, planned
 from studies.coefficient_network.network import (
     IMAGE,
     INPUT,
     LOG_N,
     SETTINGS,
     Array,
-    Convolution,
+    MaskedRotation,
     Network,
     Setting,
-    Turn,
+    blank_network,
     change_of_width,
     clear_run,
     coefficients,
@@ -33,19 +35,14 @@ def products(exponents: Array, kernels: Array, dense: Array, places: Array) -> A
     return np.asarray(np.where(at < N, dense[at % N], -dense[at % N]) @ kernels.T)
 
 
-def random_network(setting: Setting, channels: int | None = None) -> Network:
-    """A network of a setting's shape, without weights or with random ones in its first layers."""
-    rng = np.random.default_rng(1)
-    layers: list[Convolution] = []
-    width, before = IMAGE, 3
-    for index, count in enumerate(setting.channels[:channels]):
-        stride = 2 if index in setting.strides else 1
-        weights = np.zeros((setting.kernel, setting.kernel, before, count))
-        if channels:
-            weights = rng.normal(size=weights.shape)
-        layers.append(Convolution(weights, rng.normal(size=count), width, stride))
-        width, before = width // stride, count
-    return Network(tuple(layers), rng.normal(size=(before, 10)), rng.normal(size=10))
+def random_network(setting: Setting) -> Network:
+    """A network of a setting's shape with random weights."""
+    rng, blank = np.random.default_rng(1), blank_network(setting)
+    layers = tuple(
+        replace(layer, weights=rng.normal(size=layer.weights.shape), bias=rng.normal(size=layer.bias.size))
+        for layer in blank.layers
+    )
+    return Network(layers, rng.normal(size=blank.matrix.shape), rng.normal(size=blank.bias.size))
 
 
 def slots_of(dense: Array, slots: int) -> Complex:
@@ -64,7 +61,7 @@ def coefficients_of(values: Complex) -> Array:
     return out
 
 
-def moved(values: Complex, turns: tuple[Turn, ...]) -> Complex:
+def moved(values: Complex, turns: tuple[MaskedRotation, ...]) -> Complex:
     """A step of a change of width on slots."""
     at = np.arange(values.size)
     out = np.zeros_like(values)
@@ -78,7 +75,7 @@ def moved(values: Complex, turns: tuple[Turn, ...]) -> Complex:
     "setting", [Setting("3", 3, (16, 16, 32, 64), (2, 3)), Setting("5", 5, (48, 96, 96), (1,))]
 )
 def test_layers_are_convolutions(setting: Setting) -> None:
-    network = random_network(setting, len(setting.channels))
+    network = random_network(setting)
     image = cropped(np.random.default_rng(2).normal(size=(1, IMAGE, IMAGE, 3)), setting.kernel)
     scores, bounds = clear_run(image, network)
     slots = 1 << log_slots(network)
@@ -108,7 +105,7 @@ def test_layers_are_convolutions(setting: Setting) -> None:
 
 def test_changes_of_width_have_the_rotations_of_the_source() -> None:
     for name, sites in (("3-20-1", 2), ("5-8-3", 1)):
-        groups = changes(random_network(SETTINGS[name])).groups
+        groups = changes(blank_network(SETTINGS[name])).groups
         lists = read("convfhe_resnet")["settings"][name]["strided_repack"]
         for index, site in enumerate(lists[:sites]):
             for group, stage in zip(groups[2 * index :], ("stage_m", "stage_r"), strict=False):
@@ -117,5 +114,12 @@ def test_changes_of_width_have_the_rotations_of_the_source() -> None:
 
 def test_packings_are_counted_by_layer() -> None:
     """A layer of 16 channels takes 15 automorphisms, one of 10 in 16 places as many."""
-    groups = packings(random_network(SETTINGS["3-20-1"])).groups
+    groups = packings(blank_network(SETTINGS["3-20-1"])).groups
     assert sum(group.count for group in groups) == 7 * 15 + 6 * 31 + 6 * 63 + 15
+
+
+def test_both_configurations_of_ark_make_one_plan() -> None:
+    network = blank_network(SETTINGS["3-20-1"])
+    for workload in (packings(network), changes(network)):
+        plans = [planned(workload, name)[0] for name in ("ark-memory", "ark-time")]
+        assert plans[0].hops == plans[1].hops

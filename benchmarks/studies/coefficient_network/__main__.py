@@ -8,6 +8,7 @@ them or both. Keys are held at the level of their use, with the digits and the h
 they do the same work as whole ones in less memory; the record has the bytes of both.
 
 A record grows by a row for each image, and a run that was interrupted goes on behind its last row.
+`--count 0` writes a row with the counts of each key set's plan, and needs neither W nor I.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from studies.coefficient_network.network import (
     SETTINGS,
     Array,
     Network,
+    Setting,
+    blank_network,
     change_of_width,
     clear_run,
     coefficients,
@@ -146,6 +149,8 @@ def described(name: str, network: Network) -> tuple[KeyPlan, KeyPlan, Row]:
         "longest_change_way": change.max_hops,
         "packing_key_bytes": packing.stored_bytes,
         "change_key_bytes": change.stored_bytes,
+        "planned_keys": [len(packing.keys), len(change.keys)],
+        "planned_switches": [packing.switches, change.switches],
         "change_rotations": sum(len(group.targets) for group in change.workload.groups),
     }
     return packing, change, fields
@@ -154,8 +159,8 @@ def described(name: str, network: Network) -> tuple[KeyPlan, KeyPlan, Row]:
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m studies.coefficient_network", description=__doc__)
-    parser.add_argument("--weights", type=Path, required=True, help="the folder of the weights")
-    parser.add_argument("--images", type=Path, required=True, help="folders of CIFAR-10's test images")
+    parser.add_argument("--weights", type=Path, help="the folder of the weights")
+    parser.add_argument("--images", type=Path, help="folders of CIFAR-10's test images")
     parser.add_argument("--setting", choices=sorted(SETTINGS), default="3-20-1", help="default: 3-20-1")
     parser.add_argument("--clear", type=int, default=100, help="images in the clear (default: 100)")
     parser.add_argument("--count", type=int, default=1, help="encrypted images for each key set (default: 1)")
@@ -163,15 +168,32 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--thin", action="store_true", help="a thin client sends the images")
     parser.add_argument("--threads", type=int, default=1, help="threads of the engine (default: 1)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-convfhe)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.count and not (options.weights and options.images):
+        parser.error("--weights and --images are needed, but for --count 0")
+    return options
+
+
+def write_plans(setting: Setting, options: argparse.Namespace) -> int:
+    """Write the counts of each key set's plan."""
+    path = record_folder(options.out, "convfhe") / f"{setting.name}-plans.jsonl"
+    network = blank_network(setting)
+    with path.open("w") as out:
+        for name in options.sets.split(","):
+            row = {"setting": setting.name, **described(name, network)[2], "machine": machine.describe()}
+            print(json.dumps(row), file=out, flush=True)
+    print(path)
+    return 0
 
 
 def main() -> int:
     """Write the record."""
     options = arguments()
     console = Console()
-    programs = build(console, [PROGRAM])
     setting = SETTINGS[options.setting]
+    if not options.count:
+        return write_plans(setting, options)
+    programs = build(console, [PROGRAM])
     network = read_network(setting, options.weights)
     raw, labels, mean = read_images(options.images, max(options.clear, options.count))
     images = cropped(raw - mean, setting.kernel)

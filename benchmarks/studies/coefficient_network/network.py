@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +92,29 @@ def read_network(setting: Setting, folder: Path) -> Network:
     def numbers(name: str) -> Array:
         return np.loadtxt(folder / f"{name}.csv")
 
+    blank = blank_network(setting)
+    layers = tuple(
+        replace(
+            layer,
+            weights=numbers(f"w{index}-conv").reshape(layer.weights.shape) * numbers(f"w{index}-a"),
+            bias=numbers(f"w{index}-b"),
+        )
+        for index, layer in enumerate(blank.layers)
+    )
+    matrix = numbers("final-fckernel").reshape(blank.matrix.shape)
+    return Network(layers, matrix, numbers("final-fcbias"))
+
+
+def blank_network(setting: Setting) -> Network:
+    """A network of a setting's shape, all of whose weights are zero."""
     layers: list[Convolution] = []
     width, before = IMAGE, COLOURS
     for index, channels in enumerate(setting.channels):
-        kernel = numbers(f"w{index}-conv").reshape(setting.kernel, setting.kernel, before, channels)
         stride = 2 if index in setting.strides else 1
-        layers.append(Convolution(kernel * numbers(f"w{index}-a"), numbers(f"w{index}-b"), width, stride))
+        weights = np.zeros((setting.kernel, setting.kernel, before, channels))
+        layers.append(Convolution(weights, np.zeros(channels), width, stride))
         width, before = width // stride, channels
-    matrix = numbers("final-fckernel").reshape(before, CLASSES)
-    return Network(tuple(layers), matrix, numbers("final-fcbias"))
+    return Network(tuple(layers), np.zeros((before, CLASSES)), np.zeros(CLASSES))
 
 
 def read_images(folder: Path, count: int) -> tuple[Array, NDArray[np.intp], Array]:
@@ -211,7 +225,7 @@ def log_slots(network: Network) -> int:
 
 
 @dataclass(frozen=True)
-class Turn:
+class MaskedRotation:
     """A rotation and the slots that keep its result: `run` slots at `start`, at every `period`."""
 
     step: int
@@ -220,7 +234,9 @@ class Turn:
     period: int
 
 
-def change_of_width(layer: Convolution, slots: int) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+def change_of_width(
+    layer: Convolution, slots: int
+) -> tuple[tuple[MaskedRotation, ...], tuple[MaskedRotation, ...]]:
     """The two steps of a change of width, as the source's `gen_comprs_sparse` has them for the grid of a
     layer's input: rows and columns at even places move together, then the channels do.
 
@@ -235,12 +251,14 @@ def change_of_width(layer: Convolution, slots: int) -> tuple[tuple[Turn, ...], t
         group = 8 if channels > 8 * half else 4 if channels > 4 * half else 1
     quarter = channel // 4
     inner = tuple(
-        Turn(j * half // 2 + 3 * k * quarter, k * quarter + j * half // 2, half // 2, channel * group)
+        MaskedRotation(
+            j * half // 2 + 3 * k * quarter, k * quarter + j * half // 2, half // 2, channel * group
+        )
         for k in range(group)
         for j in range(half)
     )
     outer = tuple(
-        Turn(3 * b * group * quarter, b * group * quarter, group * quarter, slots)
+        MaskedRotation(3 * b * group * quarter, b * group * quarter, group * quarter, slots)
         for b in range(channels // group)
     )
     return inner, outer

@@ -24,6 +24,7 @@ from studies.coefficient_network.network import (
     COLOURS,
     IMAGE,
     SETTINGS,
+    Array,
     Setting,
     cropped,
     read_images,
@@ -58,9 +59,9 @@ class PlainNetwork(nn.Module):
             x = functional.relu(normalise(x))
         return self.linear(x.mean((2, 3)))
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, Array]:
         """Kernels, normalisations folded to a factor and a summand, and the linear layer."""
-        out: dict[str, np.ndarray] = {}
+        out: dict[str, torch.Tensor] = {}
         for index, (convolve, normalise) in enumerate(
             zip(self.convolutions, self.normalisations, strict=True)
         ):
@@ -77,7 +78,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.coefficient_network.train", description=__doc__)
     parser.add_argument("--images", type=Path, required=True, help="folders of CIFAR-10's test images")
     parser.add_argument("--setting", choices=sorted(SETTINGS), default="5-8-3", help="default: 5-8-3")
-    parser.add_argument("--epochs", type=int, default=20, help="default: 20")
+    parser.add_argument(
+        "--epochs", type=int, default=20, help="0 writes the weights at the beginning (default: 20)"
+    )
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which training ends early")
     parser.add_argument("--out", type=Path, required=True, help="folder of the weights")
     return parser.parse_args()
@@ -106,6 +109,7 @@ def main() -> int:
     network = PlainNetwork(setting).to(memory_format=torch.channels_last)
     steps = (10_000 - HELD_OUT) // BATCH
     optimiser = torch.optim.SGD(network.parameters(), 0.1, 0.9, weight_decay=1e-3, nesterov=True)
+    write_network(options.out, network.arrays())
     begin = time.monotonic()
     for epoch in range(options.epochs):
         network.train()
@@ -123,7 +127,7 @@ def main() -> int:
         network.eval()
         with torch.no_grad():
             right = (network(held).argmax(1) == target[:HELD_OUT]).float().mean()
-        print(f"epoch {epoch + 1}: loss {loss:.3f}, {100 * right:.1f} % right", flush=True)
+        print(f"epoch {epoch + 1}: {100 * right:.1f} % right", flush=True)
         write_network(options.out, network.arrays())
         if time.monotonic() - begin > options.limit:
             break
