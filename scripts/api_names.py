@@ -82,7 +82,7 @@ def table(page: str, names: list[str]) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     lines[1] = lines[1].replace(" ", "")
     place = (
-        "On a forge this page shows only the table. `make docs` writes the whole text, with all signatures,"
+        "On GitHub this page shows only the table. `make docs` writes the whole text, with all signatures,"
     )
     return "\n".join(
         [BEGIN, place, f"to `target/site/html/reference/python/{page}/index.html`.", "", *lines, END, "", ""]

@@ -1,8 +1,8 @@
 //! A network of convolutions on coefficients: `coefficient_network FILE NUMBERS` prints a JSON object for each image.
 //! `python -m studies.coefficient_network` in `benchmarks/` writes both files.
 //!
-//! FILE has lines of words. `slots LOG` and perhaps `thin`; `key` and `way` as of `coefficient_convolution` for packings;
-//! behind a line `change` the keys of changes of width; behind each line `step` the lines `turn STEP START RUN PERIOD`
+//! FILE has lines of words. `slots LOG` and perhaps `thin`; `key` and `way` as of `coefficient_convolution`, for
+//! packings; behind a line `change` the keys of changes of width; behind each line `step` the lines `turn STEP START RUN PERIOD`
 //! and `way` of a step; `layer CHANNELS TERMS FITTING APART PARTS NARROWED PLACES` for each layer, and `images COUNT`.
 //! Layers that are narrowed take two steps each. NUMBERS has 64-bit floats: for each layer its exponents, kernels,
 //! summands and places, then the coefficients of each image.

@@ -36,8 +36,8 @@ use crate::coefficient_convolution::{Packer, packing_keys};
 use crate::key_design::processor_seconds;
 use crate::packing_keys::PackingKeys;
 
-/// Bits of the primes: `q_0`, the level of the convolution, three of `slots_to_coeffs`, one of a change of width, twelve
-/// of ReLU and of the mask, eight of `eval_mod`, four of `coeffs_to_slots`.
+/// Bits of the primes: `q_0`, the level of the convolution, three of `slots_to_coeffs`, one of a change of width,
+/// twelve of ReLU and of the mask, eight of `eval_mod`, four of `coeffs_to_slots`.
 const Q: [u32; 30] = [
     50, 36, 31, 31, 31, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 57, 57, 57, 57, 60, 60, 60, 60,
     46, 46, 46, 46,
@@ -386,7 +386,7 @@ impl Owner<'_> {
         let wrong = || StudyError::Wrong("a result is at no place of the client's".to_owned());
         let layout = self.thin.layout();
         let mut answer = Vec::new();
-        // Polynomials in the place of ReLU have no useful bound: the study compares results instead.
+        // Polynomials instead of ReLU have no useful bound: the study compares results instead.
         let estimate = ErrorEstimate { deviation: 0.0, magnitude: 1.0, real: true };
         server::write_answer(&Ciphertext { estimate, ..result.clone() }, layout, [0, 0], &mut answer)?;
         if !thin {

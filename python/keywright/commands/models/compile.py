@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
     add_preset_argument(
         parser,
-        f"parameters, one of keywright presets; by default the smallest that is deep enough, or for thin "
-        f"clients the first of {', '.join(BOOTSTRAP_PRESETS)}",
+        f"parameters, one of keywright presets; by default the smallest that is deep enough, or one with "
+        f"bootstraps if none is; for thin clients the first of {', '.join(BOOTSTRAP_PRESETS)}",
     )
     add_batch_argument(parser)
     parser.add_argument(

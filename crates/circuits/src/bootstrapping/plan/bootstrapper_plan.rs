@@ -121,8 +121,8 @@ impl BootstrapperPlan {
         self.output_level() - self.input_level()
     }
 
-    /// Returns the largest part of values, at least 1, if `eval_mod` tells values up to it apart. It is the declared one:
-    /// bounds of errors assume the worst case of every operation, and stay in the result.
+    /// Returns the largest part of values, at least 1, if `eval_mod` tells values up to it apart. It is the declared
+    /// one: bounds of errors assume the worst case of every operation, and stay in the result.
     ///
     /// # Errors
     /// [`CircuitError::Magnitude`] if its error may exceed [`WORST`] of that part.
