@@ -2,10 +2,10 @@
 //! `python -m studies.coefficient_network` in `benchmarks/` writes both files.
 //!
 //! FILE has lines of words. `slots LOG` and perhaps `thin`; `key` and `way` as of `coefficient_convolution`, for
-//! packings; behind a line `change` the keys of changes of width; behind each line `step` the lines `turn STEP START RUN PERIOD`
-//! and `way` of a step; `layer CHANNELS TERMS FITTING APART PARTS NARROWED PLACES` for each layer, and `images COUNT`.
-//! Layers that are narrowed take two steps each. NUMBERS has 64-bit floats: for each layer its exponents, kernels,
-//! summands and places, then the coefficients of each image.
+//! packings; behind a line `change` the keys of changes of width; behind each line `step` the lines `turn STEP START
+//! RUN PERIOD` and `way` of a step; `layer CHANNELS TERMS FITTING APART PARTS NARROWED PLACES` for each layer, and
+//! `images COUNT`. Layers that are narrowed take two steps each. NUMBERS has 64-bit floats: for each layer its
+//! exponents, kernels, summands and places, then the coefficients of each image.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
