@@ -15,7 +15,7 @@ use keywright_rlwe::{
     SeededRlweCiphertext, SwitchingKey,
 };
 use keywright_wire::{
-    KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
+    Content, KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
 };
 
 use crate::Target;
@@ -152,7 +152,13 @@ fn secret_key(bytes: &[u8]) -> bool {
 }
 
 fn inspect_object(bytes: &[u8]) -> bool {
-    inspect(&mut &bytes[..]).is_ok()
+    let Ok(info) = inspect(&mut &bytes[..]) else { return false };
+    if let Content::KeySet(entries) | Content::MasterKeys(_, entries) = info.content {
+        for entry in entries {
+            std::hint::black_box(entry.spec.element.rotation_steps(info.identity.log_n.into()));
+        }
+    }
+    true
 }
 
 /// The set as a whole. It may order its keys differently than the file, so only the length is compared.

@@ -25,6 +25,18 @@ fn rotation_steps_invert_rotation_elements() {
         let element = KeyElement::Galois(keywright_ring::rotation_element(11, steps));
         assert_eq!(element.rotation_steps(11), Some(steps));
     }
+    let (mut power, order) = (1, 1 << 9);
+    for steps in 0..order {
+        let expected = if steps > order / 2 { steps - order } else { steps };
+        assert_eq!(KeyElement::Galois(power).rotation_steps(10), Some(expected));
+        power = power * 5 % (2 << 10);
+    }
+    for none in [0, 2, 3, 7, 2047, 2049, u64::MAX] {
+        assert_eq!(KeyElement::Galois(none).rotation_steps(10), None, "{none}");
+    }
+    for log_n in [0, 1, 9, 18, 30, 62, 63, 64, 127, 255, u32::MAX] {
+        assert_eq!(KeyElement::Galois(7).rotation_steps(log_n), None, "{log_n}");
+    }
     assert_eq!(KeyElement::Galois((2 << 11) - 1).rotation_steps(11), None);
     assert_eq!(KeyElement::Relinearization.rotation_steps(11), None);
 }

@@ -8,11 +8,15 @@ from numpy.typing import ArrayLike
 
 from keywright import bfv
 from keywright._core import BfvCiphertext, EncryptedSearchIndex
+from keywright._reading.arrays import require_file
 from keywright.errors import FormatError, ParameterError
 
 from .index import VectorIndex
 from .messages import read_vectors
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Quantisation
+
+HEADER_BYTES = 4096
+"""More than the header of a ciphertext."""
 
 BLOCK = 1 << LOG_N
 """Vectors of a full block."""
@@ -103,8 +107,11 @@ class EncryptedIndex(
 
     def _read(self, path: Path) -> Iterator[BfvCiphertext]:
         """Read the ciphertexts of a block."""
+        require_file(path)
         count = self.quantisation.dimension + (self.quantisation.metric == "euclidean")
         length, rest = divmod(path.stat().st_size, count)
+        if length > 16 * self.parameters.n * len(self.parameters.q) + HEADER_BYTES:
+            raise ValueError(f"{path.name} has more bytes than {count} ciphertexts")
         if not length or rest:
             raise ValueError(f"{path.name} does not have {count} ciphertexts of equal length")
         with path.open("rb") as file:

@@ -34,11 +34,16 @@ class ExchangedObject:
         """Describe bytes, as far as that is possible without keys.
 
         Raises:
-            InvalidObjectError: they do not begin as an object of the library does.
+            InvalidObjectError: they do not begin as an object of the library does, or they were received and
+                are no ciphertext.
         """
         middle = len(data) // 2
         try:
             kind = str(inspect(data)["kind"])
         except KeywrightError as error:
             raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
+        if direction == "received" and not kind.endswith("ciphertext"):
+            raise InvalidObjectError(
+                f"expected a ciphertext, got {kind}; send a ciphertext of the model's parameters"
+            )
         return ExchangedObject(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())

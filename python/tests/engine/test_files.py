@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +86,23 @@ def test_truncated_damaged_and_foreign_bytes(small: Party, kind: str) -> None:
         with pytest.raises(kw.errors.FormatError) as caught:
             from_bytes(foreign)
         assert caught.value.code == "foreign"
+
+
+def test_every_byte_of_a_head_may_be_any_other(small: Party) -> None:
+    """A head says how much work describing it takes: none takes long, or ends otherwise than by a refusal."""
+    head = kw.keys.set_head(list(small.generator.evaluation_keys(rotations=[1], level=1)))
+    (length,) = struct.unpack_from("<I", head, 32)
+    end = 44 + length
+    assert zlib.crc32(head[:end]) == struct.unpack_from("<I", head, end)[0]
+    described = 0
+    for place in range(end):
+        for value in (0, 1, 7, 18, 30, 62, 63, 64, 127, 191, 254, 255):
+            changed = bytearray(head)
+            changed[place] = value
+            struct.pack_into("<I", changed, end, zlib.crc32(changed[:end]))
+            with contextlib.suppress(kw.errors.KeywrightError):
+                described += kw.keys.inspect(bytes(changed))["kind"] == "a set of switching keys"
+    assert described > 100
 
 
 def test_another_kind_is_refused_by_name(small: Party) -> None:

@@ -44,7 +44,7 @@ def test_operations_hold_what_is_predicted() -> None:
     specs = [*map(rotation, range(1, 41)), *(rotation(40 * k) for k in range(2, 16)), product]
     keys = generator.evaluation_keys(specs=specs, relinearization=False)
     evaluator = kw.Evaluator(parameters, keys)
-    given = encryptor.encrypt(np.linspace(-1, 1, parameters.max_slots))
+    given = encryptor.encrypt(np.linspace(-1, 1, parameters.max_slots), magnitude=1)
     threads = kw.threads()
     try:
         kw.set_threads(1)
@@ -110,7 +110,7 @@ def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: 
     keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
     evaluator, b = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan, storage=storage)
     slots = np.random.default_rng(1).uniform(-1, 1, plan.slots)
-    given = kw.Encryptor(generator.public_key()).encrypt(slots, level=plan.input_level)
+    given = kw.Encryptor(generator.public_key()).encrypt(slots, level=plan.input_level, magnitude=1)
     threads = kw.threads()
     try:
         kw.set_threads(1)
@@ -167,7 +167,7 @@ kw.set_threads(2)
 generator = kw.KeyGenerator(kw.SecretKey.generate(parameters))
 specs = [kw.KeySpec.rotation(parameters, 1, alpha=1)]
 evaluator = kw.Evaluator(parameters, generator.evaluation_keys(specs=specs, relinearization=False))
-ciphertext = kw.Encryptor(generator.public_key()).encrypt(np.ones(parameters.max_slots))
+ciphertext = kw.Encryptor(generator.public_key()).encrypt(np.ones(parameters.max_slots), magnitude=1)
 expected = evaluator.rotate(ciphertext, 1).to_bytes()
 rows = np.random.default_rng(1).uniform(-1, 1, (1280, 1024))
 transform = lambda: kw.LinearTransform.from_rows(parameters, range(1280), rows, level=8)

@@ -174,7 +174,7 @@ def test_a_matrix_is_encoded_once(pair: Pair) -> None:
     assert (pair.decryptor.decrypt(once) == pair.decryptor.decrypt(again)).all()
     assert set(transform.rotations) <= set(range(1, SLOTS))
     for shape in ((SLOTS + 1, 2), (2, SLOTS + 1), (0, 3), (3, 0)):
-        with pytest.raises(kw.errors.EncodeError, match="does not multiply 16 slots"):
+        with pytest.raises(kw.errors.EncodeError, match=r"does not multiply 16 slots|values are empty"):
             pair.x @ np.ones(shape)
     for value in (np.ones(3), 2.0, np.array([["a"]])):
         with pytest.raises(kw.errors.EncodeError, match="pass a matrix of numbers"):

@@ -1,5 +1,6 @@
 """Encrypted vectors have the scores of vectors in the clear."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +177,14 @@ def test_a_damaged_folder_is_refused(
         (folder / "block-0.bin").write_bytes(data)
         with pytest.raises(FormatError):
             search.EncryptedIndex.load(folder)
+    os.truncate(folder / "block-0.bin", 1 << 40)
+    with pytest.raises(FormatError):
+        search.EncryptedIndex.load(folder)
     (folder / "block-0.bin").unlink()
     with pytest.raises(FileNotFoundError):
+        search.EncryptedIndex.load(folder)
+    (folder / "block-0.bin").mkdir()
+    with pytest.raises(FormatError):
         search.EncryptedIndex.load(folder)
 
 

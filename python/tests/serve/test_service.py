@@ -348,6 +348,7 @@ def test_malformed_requests_are_refused(service: Service, key_file: Path, thin: 
         ours.encrypt([0.5], 512, 0).to_bytes(),
         theirs.encrypt_coefficients([0.5], 0).to_bytes(),
         kw.KeyGenerator(secret).public_key().to_bytes(),
+        kw.keys.set_head(list(kw.KeyGenerator(secret).evaluation_keys(rotations=[1], level=0))),
     ]
     for data in objects:
         with pytest.raises(InvalidObjectError):

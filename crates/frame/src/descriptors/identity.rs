@@ -2,11 +2,13 @@
 
 use core::fmt;
 
+use keywright_ring::{MAX_LOG_N, MIN_LOG_N};
 use keywright_rlwe::{ParametersLiteral, Security};
 use sha2::{Digest, Sha256};
 
 use super::parameters::{decode_security, security_code};
 use crate::FrameError;
+use crate::error::in_range;
 use crate::fields::{FieldReader, FieldWriter, Fields};
 
 /// First 16 bytes of the SHA-256 of `"keywright parameters"` and the canonical encoding of a [`ParametersLiteral`].
@@ -80,11 +82,13 @@ impl Identity {
     /// The identity in a header.
     ///
     /// # Errors
-    /// [`FrameError::Field`] for an unknown security code.
+    /// [`FrameError::Field`] for an unknown security code, or a ring degree that no ring has.
     pub fn from_bytes(bytes: &IdentityBytes) -> Result<Self, FrameError> {
         let mut fields = FieldReader::new(bytes);
+        let log_n = fields.u8()?;
+        in_range("log2 of the ring degree", log_n.into(), MIN_LOG_N.into(), MAX_LOG_N.into())?;
         Ok(Self {
-            log_n: fields.u8()?,
+            log_n,
             q_count: fields.u8()?,
             p_count: fields.u8()?,
             security: decode_security(&mut fields)?,

@@ -106,19 +106,26 @@ impl KeyElement {
         matches!(self, Self::SparseToDense(_) | Self::SparseToDenseGalois { .. })
     }
 
-    /// Steps of the rotation that this element is, in `-N/4+1..=N/4`; `None` if it is not a rotation.
+    /// Steps of the rotation that this element is, in `-N/4+1..=N/4`; `None` if it is not a rotation, or there is no
+    /// such ring.
+    ///
+    /// `5^(2^i) = 1 + 2^(i+2)` modulo `2^(i+3)`, so each bit of the logarithm follows from one bit of what the bits
+    /// below it leave.
     pub fn rotation_steps(self, log_n: u32) -> Option<i64> {
         let Self::Galois(g) = self else { return None };
-        let (two_n, order) = (2u64 << log_n, 1i64 << (log_n - 1));
-        let generator = rotation_element(log_n, 1);
-        let mut power = 1;
-        for k in 0..order {
-            if power == g {
-                return Some(if k > order / 2 { k - order } else { k });
-            }
-            power = power * generator % two_n;
+        let two_n = 2u64.checked_shl(log_n).filter(|_| (MIN_LOG_N..=MAX_LOG_N).contains(&log_n))?;
+        if g >= two_n {
+            return None;
         }
-        None
+        let order = 1i64 << (log_n - 1);
+        let (mut steps, mut rest) = (0, g);
+        for bit in 0..log_n - 1 {
+            if rest >> (bit + 2) & 1 == 1 {
+                steps |= 1 << bit;
+                rest = rest * rotation_element(log_n, -(1 << bit)) % two_n;
+            }
+        }
+        (rest == 1).then_some(if steps > order / 2 { steps - order } else { steps })
     }
 }
 

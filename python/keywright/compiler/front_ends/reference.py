@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -34,7 +33,8 @@ def runtime_session(model: onnx.ModelProto) -> Any:
     Raises:
         ImportError: it is not installed.
     """
-    runtime = import_module("onnxruntime")
+    import onnxruntime as runtime
+
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

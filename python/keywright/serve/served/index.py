@@ -14,7 +14,7 @@ from keywright._copies import Unpicklable
 from keywright._core import BfvSeededCiphertext, EvaluationKeys, inspect
 from keywright._reading.records import refusing
 from keywright._units import format_bytes
-from keywright.errors import FormatError, KeywrightError, OutOfMemoryError
+from keywright.errors import FormatError, KeywrightError, OutOfMemoryError, SearchError
 from keywright.errors.service import InvalidObjectError
 from keywright.keys import set_head
 from keywright.model.served import framing
@@ -72,6 +72,11 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         self.document, specs = places.directory(self.quantisation).to_bytes(), self.quantisation.key_specs
         self.hash = hashlib.sha256(self.document).hexdigest()
         self._size = len(places.ids) * self.quantisation.dimension
+        if not specs:
+            raise SearchError(
+                "vectors of one number need no keys, and a service takes keys; add a zero to each",
+                code="shape",
+            )
         parameters = self.parameters = self.quantisation.parameters
         self.encoded_parameters, head = parameters.to_bytes(), set_head(specs, parameters)
         size, resident = int(inspect(head)["bytes"]), sum(spec.bytes + PAGESIZE for spec in specs)
