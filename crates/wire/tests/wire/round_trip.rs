@@ -2,7 +2,7 @@
 
 use crate::samples::{self, parameters};
 use keywright_ring::sampling::SecretRng;
-use keywright_ring::{Coefficient, Poly};
+use keywright_ring::{Coefficient, MAX_LOG_N, MIN_LOG_N, Poly};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySpec, MAX_SUBRINGS, Parameters,
@@ -251,7 +251,7 @@ fn ciphertexts_of_a_shape_that_cannot_be_are_not_written() {
     assert!(matches!(small.to_bytes(&p), Err(WireError::Field { value: 512, min: 1024, .. })));
 }
 
-/// Any literal, including one that no ring accepts.
+/// Any literal of a degree that rings have, including one whose other numbers no ring accepts.
 fn any_literal() -> impl Strategy<Value = ParametersLiteral> {
     let secret = prop_oneof![
         Just(SecretDistribution::Ternary),
@@ -266,7 +266,7 @@ fn any_literal() -> impl Strategy<Value = ParametersLiteral> {
         special,
     });
     let subrings = proptest::collection::vec(subring, 0..=MAX_SUBRINGS);
-    (0..=255u32, primes(), primes(), secret, security, subrings).prop_map(
+    (MIN_LOG_N..=MAX_LOG_N, primes(), primes(), secret, security, subrings).prop_map(
         |(log_n, q, p, secret, security, subrings)| ParametersLiteral {
             log_n,
             q,
