@@ -15,7 +15,8 @@ use keywright_rlwe::{
     SeededRlweCiphertext, SwitchingKey,
 };
 use keywright_wire::{
-    Content, KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
+    Content, KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect, sequence_from_bytes,
+    sequence_to_bytes,
 };
 
 use crate::Target;
