@@ -102,7 +102,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
-        approximated = with_estimator(approximated, model, calibration)
+        accuracy, error = fit.get("accuracy"), fit.get("error")
+        approximated = with_estimator(approximated, model, calibration, accuracy, error)
     name = Path(model).stem if isinstance(model, str | Path) else "model"
     ring = Ring(parameters) if isinstance(parameters, Parameters) else parameters
     compilation = Compilation(approximated, ring, client=client, name=name, labels=tuple(labels))

@@ -3,6 +3,7 @@
 import importlib
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +27,24 @@ CHUNK = 256
 """Samples that go through the last steps at a time."""
 
 
-def with_estimator(approximated: ApproximatedModel, model: object, calibration: Any) -> ApproximatedModel:
+def with_estimator(
+    approximated: ApproximatedModel,
+    model: object,
+    calibration: Any,
+    accuracy: float | None = None,
+    error: float | None = None,
+) -> ApproximatedModel:
     """Return a model that knows how its outputs differ from those of the estimator that it was compiled from:
     from ``predict``, or from ``predict_proba`` if there are labels, in double precision and in the clear.
     Models from elsewhere are returned as they are.
 
     Args:
         calibration: the samples of the model's run, in their order.
+        accuracy, error: that `keywright.compiler.Fit` requires, here of the estimator's own predictions.
+
+    Raises:
+        ModelRefusedError: the estimator does not take the samples, gives no number for one, or differs by
+            more than required.
     """
     run = approximated.run
     if "sklearn" not in sys.modules or not isinstance(
@@ -47,15 +59,20 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             labels, targets = own_answers(model, few)
-    except Exception as error:
-        raise not_taken(model, error) from error
+    except Exception as reason:
+        raise not_taken(model, reason) from reason
     _require_numbers(model, targets, calibration)
     outputs = outputs_of(approximated.graph, _entering(approximated, given))
     results: list[NDArray[Any]] = [outputs]
+    same: float | None = None
     if (part := approximated.output.client_part) is not None:
         scores = outputs.reshape(-1, *part.shape)
         parts = [part.run(scores[start : start + CHUNK]) for start in range(0, len(scores), CHUNK)]
         answers = [np.concatenate([each[name] for each in parts]) for name in parts[0]]
+        if labels is not None and len(answers) > len(targets):
+            given_labels = answers[0].reshape(len(outputs), -1)
+            if given_labels.shape == labels.shape:
+                same = float((given_labels == labels).all(axis=1).mean())
         results = [each for each in answers if each.dtype.kind == "f" or labels is None]
         results = results[-len(targets) :] if targets else []
     differences = []
@@ -67,16 +84,55 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
             # Of one sample, or of predictions that are all alike, the size is all that is known.
             half = half if half > ROUNDED * size else size
             name = method_of(model)
-            allowed = approximated.fit.error
             differences.append(
                 AnswerDifference(
                     name if len(targets) == 1 else f"{name}[{number}]",
                     float(apart.max()),
                     half,
-                    ANSWER_SHARE * half if allowed is None else allowed,
+                    ANSWER_SHARE * half if error is None else error,
                 )
             )
-    return replace(approximated, run=replace(run, export=replace(run.export, estimator=tuple(differences))))
+    _require_close(model, differences, same, accuracy, error)
+    export = replace(run.export, estimator=tuple(differences), equal_labels=same)
+    return replace(approximated, run=replace(run, export=export))
+
+
+def _require_close(
+    model: object,
+    differences: Sequence[AnswerDifference],
+    same: float | None,
+    accuracy: float | None,
+    error: float | None,
+) -> None:
+    """Refuse a model that is further from its estimator than required.
+
+    Args:
+        same: share of equal labels; None without labels.
+
+    Raises:
+        ModelRefusedError: names every difference above the requirement.
+    """
+    missed = [
+        f"{each.name} changes by up to {each.largest_change:.3g}, above error={error:g}"
+        for each in differences
+        if error is not None and not each.largest_change <= error
+    ]
+    if accuracy is not None and same is not None and same < accuracy:
+        missed.append(f"{same:.4%} of the labels are equal, below accuracy={accuracy:g}")
+    if missed:
+        kind = type(model).__qualname__
+        raise ModelRefusedError(
+            [
+                RefusalError(
+                    f"against {kind} itself, on the calibration data, {' and '.join(missed)}: its steps "
+                    "round numbers otherwise than the form of it that was compiled; run the steps before its "
+                    "last one before the client, and compile the last one for their output, or require less "
+                    "(accuracy=, error=)",
+                    code="accuracy",
+                    model=kind,
+                )
+            ]
+        )
 
 
 def _require_numbers(model: Any, targets: list[NDArray[np.float64]], calibration: Any) -> None:

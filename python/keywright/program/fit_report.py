@@ -138,12 +138,14 @@ class ExportDifferences:
     Attributes:
         rounding: from the integers of a quantised model; None for other models.
         estimator: from the predictions of an estimator of scikit-learn; empty for models from elsewhere.
+        equal_labels: share of samples to which that estimator gives the same labels; None without labels.
         uncompared: which outputs were not compared with those of the module of PyTorch, and why; empty if all
             were, or for models from elsewhere.
     """
 
     rounding: OutputDifference | None = None
     estimator: tuple[AnswerDifference, ...] = ()
+    equal_labels: float | None = None
     uncompared: str = ""
 
 
@@ -181,7 +183,9 @@ class FitReport:
     def __str__(self) -> str:
         answers = ", ".join(map(str, self.outputs.answers))
         behind = f"; behind the client's last steps {answers}" if answers else ""
-        own = ", ".join(map(str, self.export.estimator))
+        same = self.export.equal_labels
+        labels = [] if same is None else [f"{same:.2%} equal labels"]
+        own = ", ".join([*labels, *map(str, self.export.estimator)])
         against = (
             f"; against the estimator itself, on the calibration samples (at most {COMPARED:,}), {own}"
             if own
@@ -213,11 +217,22 @@ class FitReport:
         share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
         rounded = f"thresholds rounded to the edges of at most {self.bins} bins; " if self.bins else ""
         what = "scores" if self.outputs.answers else "outputs"
+        model = (
+            "the model as exported, which is not the estimator,"
+            if self._differently_labelled
+            else "the model"
+        )
         return (
-            f"{rounded}unencrypted program compared with the model on {self.compared} {kind}: {share}{what} "
+            f"{rounded}unencrypted program compared with {model} on {self.compared} {kind}: {share}{what} "
             f"off by {self.outputs.mean_change:.2g} on average and {self.outputs.largest_change:.2g} at most "
             f"(largest {what[:-1]} {self.outputs.largest_output:.3g}); encryption adds its own error"
         )
+
+    @property
+    def _differently_labelled(self) -> bool:
+        """Whether fewer labels are those of the estimator than are those of the model that was exported."""
+        same, agreement = self.export.equal_labels, self.outputs.agreement
+        return same is not None and agreement is not None and same < min(agreement, LEAST_AGREEMENT)
 
     def to_json(self) -> dict[str, object]:
         """Return the report as JSON, with the differences of outputs among the rest."""
@@ -227,7 +242,7 @@ class FitReport:
             if not outputs[name]:
                 del outputs[name]
         export = entry.pop("export")
-        entry |= {name: value for name, value in export.items() if value}
+        entry |= {name: value for name, value in export.items() if value or value == 0.0}
         if not self.remarks:
             del entry["remarks"]
         return {**entry, **outputs, "bins": bins}
@@ -252,6 +267,10 @@ class FitReport:
             results.append(
                 f"without the rounding of the model's integers, {' and '.join(missed)}; the report compares "
                 "with the model in real numbers"
+            )
+        if self._differently_labelled:
+            results.append(
+                f"only {self.export.equal_labels:.2%} of the labels are those of the estimator itself"
             )
         if not any(each.large for each in self.outputs.answers):
             results += [

@@ -14,6 +14,8 @@ from keywright.compiler.approximating import approximate
 from keywright.compiler.front_ends.scikit_learn.comparison import require_same
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
+from keywright.model.estimator import with_estimator
+from keywright.program.fit_report import ExportDifferences, FitReport, OutputDifference
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier, VotingClassifier
@@ -175,3 +177,25 @@ def test_leaves_without_calibration_data_are_judged_by_their_spread() -> None:
     tree = DecisionTreeRegressor(max_depth=5).fit(FREE, values)
     with pytest.raises(ModelRefusedError, match=r"changes output 0 .* of tree 0 "):
         kw.compile(tree, thresholds="public")
+
+
+def test_requirements_are_of_the_estimator_itself() -> None:
+    """An export that computes something else than the estimator does not hide it."""
+    line, classifier = LinearRegression().fit(FREE, TARGET), LogisticRegression().fit(FREE, TWO)
+    values, labels = (approximate(to_onnx(each, FREE), Fit(calibration=FREE)) for each in (line, classifier))
+    line.intercept_ += 0.1
+    classifier.intercept_ += 1.0
+    with pytest.raises(
+        ModelRefusedError, match=r"LinearRegression itself.* changes by up to 0\.1, above error"
+    ):
+        with_estimator(values, line, FREE, error=0.05)
+    assert with_estimator(values, line, FREE, error=0.2).run.export.equal_labels is None
+    share = with_estimator(labels, classifier, FREE).run.export.equal_labels
+    assert share is not None
+    assert 0.5 < share < 0.98
+    with pytest.raises(ModelRefusedError, match=r"of the labels are equal, below accuracy=0\.99"):
+        with_estimator(labels, classifier, FREE, accuracy=0.99)
+    equal = OutputDifference(1.0, 1.0, 1.0, 1.0)
+    report = FitReport((), 9, 0, 0, equal, export=ExportDifferences(equal_labels=0.9))
+    assert "compared with the model as exported, which is not the estimator" in str(report)
+    assert report.warnings == ("only 90.00% of the labels are those of the estimator itself",)

@@ -28,4 +28,6 @@ def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
     names = feature_names(model, example) or tuple(map(str, table_names(example) or ()))
     ensemble = replace(ensemble, reads=replace(ensemble.reads, names=names))
     require_same(model, ensemble, example)
+    if hasattr(model, "steps"):
+        to_source(model.steps[-1][1])  # behind the scalers too, no special value is read otherwise
     return ensemble

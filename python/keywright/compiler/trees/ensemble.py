@@ -1,7 +1,7 @@
 """The common form of all tree ensembles, and their evaluation in the clear."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from .last_step import LastStep
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Scaling = Callable[[Vector, Numbers], Vector]
+"""What trees compare, computed of values, (count,), and the features that they are of, (count,): a map of
+each feature that never falls."""
 
 MAX_TREES = 1 << 16
 MAX_NODES = 1 << 19
@@ -213,6 +216,33 @@ def cut_off(categories: Vector, *, toward_zero: bool = False) -> Vector:
     if toward_zero:
         ranges[categories == 0, 0] = np.nextafter(-1.0, 0.0)
     return ranges
+
+
+def before_scaling(nodes: Nodes, scaling: Scaling) -> Nodes:
+    """Return nodes that send features where the given ones send them after a scaling: for every double, with
+    the scaling's own roundings."""
+    inner, feature = nodes.feature >= 0, np.maximum(nodes.feature, 0)
+    thresholds = np.where(inner, _last_at_most(nodes.threshold, feature, scaling), 0.0)
+    members = {}
+    for node, ranges in nodes.members.items():
+        below = np.nextafter(ranges, -np.inf).ravel()
+        last = _last_at_most(below, np.full(len(below), nodes.feature[node]), scaling)
+        first = np.nextafter(last, np.inf).reshape(ranges.shape)
+        first[:, 1] = np.maximum(first[:, 1], exactly(first[:, 0])[:, 1])
+        members[node] = first
+    return replace(nodes, threshold=thresholds, members=members)
+
+
+def _last_at_most(thresholds: Vector, feature: Numbers, scaling: Scaling) -> Vector:
+    """Return the largest doubles, (count,), that a scaling maps to at most the thresholds, (count,)."""
+    last = np.full(len(thresholds), np.finfo(np.float64).max).view(np.int64)
+    low, high = -last, last  # doubles in order, as whole numbers
+    while (low < high).any():
+        middle = (low | high) - ((low ^ high) >> 1)  # of two, the upper one
+        with np.errstate(all="ignore"):
+            left = scaling(np.copysign(np.abs(middle).view(np.float64), middle), feature) <= thresholds
+        low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
+    return np.copysign(np.abs(low).view(np.float64), low)
 
 
 def joined(trees: Sequence[Nodes]) -> tuple[Numbers, Nodes]:

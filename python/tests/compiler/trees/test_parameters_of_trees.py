@@ -13,6 +13,8 @@ from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import RefusalError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from .fitted import CASES, MISSING, REAL, TWO, VALUES, answers, fitted
@@ -47,6 +49,8 @@ def test_a_value_that_is_missing_is_found_though_no_sample_has_it(missing: float
     for example in (VALUES[VALUES[:, 0] > 0], None):
         with pytest.raises(RefusalError, match="predicts something else than its trees"):
             to_source(model, example)
+        with pytest.raises(RefusalError, match="predicts something else than its trees"):
+            to_source(make_pipeline(StandardScaler(), OwnMissing(missing)).fit(MISSING, TWO), example)
     assert isinstance(to_source(OwnMissing().fit(MISSING, TWO), VALUES), Ensemble)
 
 
@@ -139,3 +143,27 @@ def test_real_estimators_are_read_with_their_parameters(library: str, parameters
     labels = answers(quantise(trees, compiler.Fit(thresholds="public")), VALUES)["label"]
     assert labels.tolist() == model.predict(VALUES).tolist()
     assert isinstance(to_source(model.booster_ if library == "lightgbm" else model.get_booster()), Ensemble)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_estimators_of_other_libraries_behind_scalers(library: str) -> None:
+    module = pytest.importorskip(library)
+    options = {"n_estimators": 5, "verbosity": 0 if library == "xgboost" else -1}
+    kind = module.XGBClassifier if library == "xgboost" else module.LGBMClassifier
+    model = make_pipeline(StandardScaler(), kind(**options)).fit(VALUES, TWO)
+    source = to_source(model)
+    assert isinstance(source, Ensemble)
+    given = answers(quantise(source, compiler.Fit(thresholds="public")), VALUES)
+    assert np.array_equal(given["label"], model.predict(VALUES))
+    np.testing.assert_allclose(given["probabilities"], model.predict_proba(VALUES), atol=1e-5)
+
+
+def test_boosters_that_predict_labels() -> None:
+    xgb = pytest.importorskip("xgboost")
+    labels = np.digitize(REAL, [-0.5, 0.5])
+    options = {"objective": "multi:softmax", "num_class": 3, "max_depth": 2}
+    booster = xgb.train(options, xgb.DMatrix(VALUES, labels), 3)
+    source = to_source(booster)
+    assert isinstance(source, Ensemble)
+    given = answers(quantise(source, compiler.Fit(thresholds="public")), VALUES)
+    assert np.array_equal(given["label"], booster.predict(xgb.DMatrix(VALUES)))

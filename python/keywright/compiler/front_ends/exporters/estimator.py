@@ -16,6 +16,7 @@ from keywright.compiler.front_ends.model_file import VALUES, load_model
 from keywright.compiler.front_ends.scikit_learn import double_precision, pipeline
 from keywright.compiler.front_ends.scikit_learn.comparison import DIFFERENT, gives_labels, require_same
 from keywright.compiler.front_ends.scikit_learn.equivalents import EXACT, WITHOUT_LOOK_UPS, with_equivalent
+from keywright.compiler.front_ends.trees.estimators import ensemble_of
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import ModelRefusedError, RefusalError, single_precision
 from keywright.program.arrays import require_arrays, table_names
@@ -164,6 +165,12 @@ def _of_features(
     single: list[Callable[[], onnx.ModelProto | None]] = [lambda: _from_scikit_learn(model, sample)]
     if lost > MOST_LOST:
         single = []
+    trees = ensemble_of(model)
+    if trees is not None and trees.single:
+        ways, single = (
+            [],
+            [lambda: _from_scikit_learn(model, sample)],
+        )  # they read single precision themselves
     # Values are computed in double precision; classifiers only where single precision loses something.
     precise = _gives_values(model) or lost > LOST
     refusal: ModelRefusedError | None = None

@@ -33,7 +33,10 @@ def one_sample(example: ArrayLike | None, what: str) -> NDArray[np.float32]:
         EncodeError: the example has no samples.
     """
     if example is None:
-        raise TypeError(f"exporting {what} needs an example; give inputs, (count, *input_shape)")
+        raise TypeError(
+            f"exporting {what} needs an example; give samples, (count, *input_shape), as calibration= of "
+            "kw.compile or example= of to_onnx"
+        )
     try:
         samples = np.asarray(example, np.float32)
     except (TypeError, ValueError) as error:

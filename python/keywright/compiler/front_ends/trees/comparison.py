@@ -46,7 +46,7 @@ def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
     samples, special = _samples(base, _special(model, trees, base))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        own, expected = _answers(trees, samples), _own_answers(model, samples)
+        own, expected = _answers(trees, samples), _own_answers(model, trees, samples)
     for values, target in zip(own, expected, strict=False):
         if values.shape[1] == 2 and target.shape[1] == 1:
             values = values[:, 1:]  # the one score of two labels is that of the second
@@ -133,11 +133,15 @@ def _answers(trees: Ensemble, samples: Vector) -> list[Vector]:
     return [np.asarray(each, np.float64).reshape(len(samples), -1) for each in results.values()]
 
 
-def _own_answers(model: Any, samples: NDArray[np.float64]) -> list[Vector]:
+def _own_answers(model: Any, trees: Ensemble, samples: NDArray[np.float64]) -> list[Vector]:
     """Return the predictions of a fitted object, each (count, values)."""
     try:
         if hasattr(model, "inplace_predict"):  # a booster of XGBoost
             results = [model.inplace_predict(samples, validate_features=False)]
+            if trees.outputs > 1 and results[0].ndim == 1:  # the labels of multi:softmax
+                sums = model.inplace_predict(samples, predict_type="margin", validate_features=False)
+                shares = np.exp(sums - sums.max(axis=1, keepdims=True))
+                results = [shares / shares.sum(axis=1, keepdims=True)]
         elif not hasattr(model, "get_params"):  # one of LightGBM
             results = [model.predict(samples)]
         else:

@@ -11,7 +11,15 @@ from onnx import helper
 
 from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
-from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, exactly, joined
+from keywright.compiler.trees.ensemble import (
+    Ensemble,
+    Features,
+    Nodes,
+    Numbers,
+    Scaling,
+    before_scaling,
+    joined,
+)
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import RefusalError, dynamic_shape, unsupported_attribute, unsupported_operator
 from keywright.program.arrays import Vector
@@ -23,6 +31,7 @@ from .onnx_nodes import Columns, tree_columns
 OPERATORS = frozenset(["TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"])
 BEFORE = "nothing but Cast, Identity, Scaler, and Add, Sub, Mul and Div by constants may be before trees"
 BEHIND = "only operators that a client runs may be behind trees"
+ARITHMETIC = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}
 TRANSFORMS: dict[str, Transform] = {"NONE": "none", "LOGISTIC": "logistic", "SOFTMAX": "softmax"}
 
 
@@ -69,9 +78,10 @@ class _Reader:
         if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] < 1:
             raise dynamic_shape(inputs[0].name, ["batch", *shape])
         features, double = shape[0], inputs[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
-        scale, offset = self._before(inputs[0].name, features)
-        columns = tree_columns(self.node, self.attributes, single=not double)
-        trees: Sequence[Nodes] = [_scaled(tree, scale, offset) for tree in columns.trees()]
+        kind = np.dtype(np.float64 if double else np.float32)
+        scaling, single = self._before(inputs[0].name, features, kind)
+        columns = tree_columns(self.node, self.attributes, single=single)
+        trees: Sequence[Nodes] = [_scaled(tree, features, scaling) for tree in columns.trees()]
         average = columns.aggregate == "AVERAGE"
         if columns.aggregate not in ("SUM", "AVERAGE"):
             raise self._refused("aggregate_function", columns.aggregate, "SUM or AVERAGE")
@@ -117,36 +127,49 @@ class _Reader:
             raise self._refused("base_values", f"{len(base)} values", f"{outputs}")
         return base
 
-    def _before(self, source: str, features: int) -> tuple[Vector, Vector]:
-        """Return by what features are multiplied and what is added before the trees compare them."""
-        scale, offset, at = np.ones(features), np.zeros(features), self.node.input[0]
+    def _before(self, source: str, features: int, kind: Any) -> tuple[Scaling | None, bool]:
+        """Return what is computed of features of a type before the trees compare them, None for nothing, and
+        whether they are compared in single precision."""
+        at = self.node.input[0]
         makers = {name: node for node in self.graph.node for name in node.output}
-        steps: list[tuple[str, Vector]] = []
+        steps: list[tuple[str, Any]] = []
         while at != source:
             node = makers.get(at)
             if node is None:
                 raise RefusalError(f"nothing computes {at!r}, which the trees read")
             operands = [name for name in node.input if name not in self.constants]
-            if node.op_type not in ("Cast", "Identity", "Add", "Sub", "Mul", "Div") or len(operands) != 1:
+            if node.op_type not in ("Cast", "Identity", *ARITHMETIC) or len(operands) != 1:
                 raise unsupported_operator(node.name, node.op_type, BEFORE)
-            if len(node.input) == 2:
+            if node.op_type == "Cast":
+                (to,) = [each.i for each in node.attribute if each.name == "to"]
+                steps.append(("Cast", helper.tensor_dtype_to_np_dtype(to)))
+            elif len(node.input) == 2:
                 constant = self.constants[node.input[1]] if node.input[0] == operands[0] else None
                 if constant is None and node.op_type in ("Sub", "Div"):
                     raise unsupported_operator(node.name, node.op_type, BEFORE)
                 value = self.constants[node.input[0]] if constant is None else constant
                 if np.size(value) not in (1, features):
                     raise unsupported_operator(node.name, node.op_type, BEFORE)
-                steps.append((node.op_type, np.broadcast_to(np.ravel(value).astype(np.float64), features)))
+                steps.append((node.op_type, np.broadcast_to(np.ravel(value), features)))
             at = operands[0]
-        for operator, value in reversed(steps):
-            if operator in ("Add", "Sub"):
-                offset = offset + value if operator == "Add" else offset - value
-            else:
-                value = value if operator == "Mul" else 1 / value
-                scale, offset = scale * value, offset * value
-        if not (np.isfinite(scale).all() and np.isfinite(offset).all() and (scale > 0).all()):
+        steps = [each for each in reversed(steps) if each[0] != "Cast" or each[1].kind == "f"]
+        casts = [kind, *(value for operator, value in steps if operator == "Cast")]
+        factors = [np.float64(value) for operator, value in steps if operator in ("Mul", "Div")]
+        finite = all(np.isfinite(value).all() for operator, value in steps if operator != "Cast")
+        if not (finite and np.all(np.prod([np.ones(features), *map(np.sign, factors)], axis=0) > 0)):
             raise unsupported_operator(self.node.name, self.node.op_type, f"{BEFORE}, with factors above 0")
-        return scale, offset
+
+        def scaling(values: Vector, feature: Numbers) -> Vector:
+            result = values.astype(kind)
+            for operator, value in steps:
+                if operator == "Cast":
+                    result = result.astype(value)
+                else:
+                    result = ARITHMETIC[operator](result, value[feature].astype(result.dtype))
+            return result.astype(np.float64)
+
+        changed = any(operator != "Cast" or value != kind for operator, value in steps)
+        return scaling if changed else None, casts[-1] != np.float64
 
     def _behind(self, last: LastStep) -> LastStep:
         """Return the last step with the nodes behind the trees."""
@@ -182,24 +205,11 @@ class _Reader:
         )
 
 
-def _scaled(tree: Nodes, scale: Vector, offset: Vector) -> Nodes:
+def _scaled(tree: Nodes, features: int, scaling: Scaling | None) -> Nodes:
     """Return a tree of features that are not scaled."""
-    inner = tree.feature >= 0
-    if tree.feature.max(initial=-1) >= len(scale):
-        raise RefusalError(
-            f"a node compares feature {int(tree.feature.max())}, and a sample has {len(scale)}"
-        )
-    if (scale == 1).all() and not offset.any():
-        return tree
-    feature = np.where(inner, tree.feature, 0)
-    threshold = np.where(inner, (tree.threshold - offset[feature]) / scale[feature], 0.0)
-    members = {
-        node: (each - offset[tree.feature[node]]) / scale[tree.feature[node]]
-        for node, each in tree.members.items()
-    }
-    for ranges in members.values():
-        ranges[:, 1] = np.maximum(ranges[:, 1], exactly(ranges[:, 0])[:, 1])
-    return replace(tree, threshold=threshold, members=members)
+    if tree.feature.max(initial=-1) >= features:
+        raise RefusalError(f"a node compares feature {int(tree.feature.max())}, and a sample has {features}")
+    return tree if scaling is None else before_scaling(tree, scaling)
 
 
 def _constant(node: onnx.NodeProto) -> Any:
