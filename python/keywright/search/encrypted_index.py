@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from keywright import bfv
 from keywright._core import BfvCiphertext, EncryptedSearchIndex
 from keywright.errors import FormatError, ParameterError
+from keywright.values.refusals import NoArray
 
 from .index import VectorIndex
 from .messages import read_vectors
@@ -19,6 +20,7 @@ BLOCK = 1 << LOG_N
 
 
 class EncryptedIndex(
+    NoArray,
     VectorIndex[EncryptedSearchIndex],
     elsewhere="save() it, and load it in the other process with EncryptedIndex.load",
 ):
