@@ -306,6 +306,7 @@ class Session(
             BadRequestError, OutOfRangeError: as for `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
             OtherModelError: the model was replaced by one that takes other inputs.
+            MissingKeyError: the session is closed.
             WrongAnswerError: a checked answer is wrong.
             ParameterError: there are more checks than requests, or the deadline is not above 0.
             UnreachableError: the server does not come back, or a deadline is over.
