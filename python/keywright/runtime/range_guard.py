@@ -7,13 +7,12 @@ from numpy.typing import ArrayLike
 
 from keywright._core import Parameters
 from keywright.errors.network import OutOfRangeError
-from keywright.program.arrays import Vector, as_numbers
+from keywright.program.arrays import as_numbers
 from keywright.program.instructions import OUTSIDE, Instruction
 from keywright.program.program import Program
 
 from .clear import ClearBackend, ClearCiphertext
 from .executor import execute
-
 
 MOST_BITS = 1000.0
 """Results with more bits than floating point has have no bound."""
