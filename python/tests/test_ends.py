@@ -24,7 +24,7 @@ from tests.sources import files, named_nodes
 
 GUARDED = {
     "_processes.temporary_folder": "atexit",
-    "client.key_owner.KeyOwner._open_folder": "finalize",
+    "client.key_owner.KeyOwner.__init__": "finalize",
     "client.key_owner.KeyOwner.__exit__": "closes",
     "client.key_owner.KeyOwner.close": "compares the process that sent the keys",
     "model.folder.files.new_folder": "atexit",

@@ -14,7 +14,7 @@ from typing import Self
 from keywright._core import KeyGenerator, KeySpec, SecretKey
 from keywright._processes import remove
 from keywright._units import format_bytes
-from keywright.errors import FormatError
+from keywright.errors import FormatError, MissingKeyError
 from keywright.errors.service import LimitError, ServeError, UnknownKeysError
 
 from .connection import CLOSE_S, DEADLINE_S, within
@@ -63,13 +63,9 @@ class KeyOwner(ABC):
         self._sender = os.getpid()
         self._complete = False
         self._uploading = threading.RLock()
-        self._open_folder()
-        self._own(secret)
-
-    def _open_folder(self) -> None:
-        """Make the folder of the keys, which is deleted by `close`, or with this object."""
-        self._folder = Path(tempfile.mkdtemp(prefix="keywright."))
+        self._folder = Path(tempfile.mkdtemp(prefix="keywright."))  # deleted by `close`, or with this object
         self._remove = weakref.finalize(self, remove, self._folder, os.getpid())
+        self._own(secret)
 
     @property
     @abstractmethod
@@ -94,11 +90,15 @@ class KeyOwner(ABC):
             size: bytes that the server states, if it does.
 
         Raises:
+            MissingKeyError: `close` has deleted the keys.
             LimitError: the server has been given `KEY_SETS`.
             FormatError: the server states another size.
         """
         if not self._remove.alive:
-            self._open_folder()
+            raise MissingKeyError(
+                f"this {type(self).__name__} is closed, and its keys are deleted; {self._advice}",
+                code="closed",
+            )
         path = self._key_file
         if not path.exists():
             if self._key_sets == KEY_SETS:
@@ -130,6 +130,7 @@ class KeyOwner(ABC):
             deadline: seconds that the call may take, however slowly the server answers.
 
         Raises:
+            MissingKeyError: it is closed.
             UnreachableError: the server does not come back, or the deadline is over. Call this again to
                 resume the upload.
             OtherModelError: the server now has another model than the pinned one, or one that takes other
@@ -210,7 +211,7 @@ class KeyOwner(ABC):
 
     def close(self, *, deadline: float = CLOSE_S) -> None:
         """Delete the keys here, and on the server if it can be reached and answers within ``deadline``
-        seconds. A forked process leaves those of its parent alone."""
+        seconds. Requests then raise `MissingKeyError`. A forked process leaves those of its parent alone."""
         if self._identifier is not None and self._sender == os.getpid():
             with contextlib.suppress(ServeError), within(deadline):
                 self._server.ask("DELETE", f"/v1/keys/{self._identifier}")

@@ -35,7 +35,7 @@ from keywright.model.served.manifest import Manifest
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 from keywright.runtime import run_clear
-from keywright.runtime.range_guard import guard, largest_result, require_magnitude
+from keywright.runtime.range_guard import guard, largest_result
 
 from .connection import DEADLINE_S, SHORT_S, Deadline, within
 from .exchange import RETRIES, Exchange, Progress
@@ -185,7 +185,7 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
 def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
     """Refuse samples that cannot be encrypted, whether forced or not."""
     batch = values.reshape(-1, *manifest.sample_shape)
-    require_magnitude(batch, manifest.input.entering(batch), manifest.input_magnitude)
+    manifest.input.require_magnitude(batch, manifest.input_magnitude)
 
 
 class Session(
@@ -306,6 +306,7 @@ class Session(
             BadRequestError, OutOfRangeError: as for `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
             OtherModelError: the model was replaced by one that takes other inputs.
+            MissingKeyError: the session is closed.
             WrongAnswerError: a checked answer is wrong.
             ParameterError: there are more checks than requests, or the deadline is not above 0.
             UnreachableError: the server does not come back, or a deadline is over.

@@ -195,6 +195,7 @@ class MissingKeyError(KeywrightError, LookupError):
     * ``written``: derived keys cannot be stored; store the master keys.
     * ``client``: the client has no secret key, or neither a secret nor a public one.
     * ``server``: the server has no evaluation keys.
+    * ``closed``: a client of a service was closed, and its keys are deleted.
 
     What to do: generate or load the key; its element and level are in the message.
 

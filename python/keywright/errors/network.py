@@ -1,5 +1,6 @@
 """The exceptions of compiling, checking, storing and running networks."""
 
+import math
 import re
 from collections.abc import Sequence
 from traceback import walk_tb
@@ -122,9 +123,13 @@ class OutOfRangeError(KeywrightError):
         )
         if total and abs(value) < low * NO_SUM:
             way = NOTHING_SHOWN
+        far = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
+        digits = 6 + round(
+            math.log10(min(max(far, 1.0), 1e11))
+        )  # six of a narrow range that is far from 0, too
         super().__init__(
-            f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
-            f"the encrypted result would be wrong; {way}"
+            f"{layer} takes values from {low:.{digits}g} to {high:.{digits}g}, but this sample gives "
+            f"{value:.{digits}g}, so the encrypted result would be wrong; {way}"
         )
         self.layer, self.value, self.low, self.high = layer, value, low, high
 

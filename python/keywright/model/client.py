@@ -15,7 +15,7 @@ from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
 from keywright.errors.engine import FormatError, MissingKeyError
 from keywright.plan.keys.execution import PlanExecution
-from keywright.runtime.range_guard import guard, largest_result, require_magnitude
+from keywright.runtime.range_guard import guard, largest_result
 
 from .exchange.encryption import Encryption, require_secret
 from .exchange.identity import Identity
@@ -110,8 +110,7 @@ class ModelClient(
             # Beyond it, the bootstrap by which thin clients enter wraps.
             self._executable.interface.require_range(values, joint=False)
             declared = self._executable.interface.input_magnitude
-        for batch in program.batches(values):
-            require_magnitude(batch, program.input.entering(batch), declared)
+        program.input.require_magnitude(values, declared)
 
     def encrypt(self, samples: Any, *, force: bool = False) -> bytes:
         """Encrypt samples and return the message for the server. With the secret key, half of every

@@ -12,12 +12,14 @@ from keywright._core import Parameters
 from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
+from keywright.compiler.front_ends.feature_names import with_used_columns
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.errors import ModelRefusedError, ParameterError
+from keywright.errors import EncodeError, ModelRefusedError, ParameterError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
 from keywright.plan.memory.machine import large_blocks_kept
+from keywright.program.arrays import table_names
 
 from .estimator import with_estimator
 from .model import Model
@@ -93,6 +95,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             f"labels is {labels!r}; use a list of strings, one for each output", what="labels"
         )
     model = Path(model) if isinstance(model, os.PathLike) else model
+    calibration = with_used_columns(model, calibration)
+    _require_samples(calibration)
     with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:
             loaded = to_source(model, calibration)
@@ -112,6 +116,21 @@ def compile(  # noqa: A001 (read as keywright.compile)
         compiled = Model.of(own, compilation, fixed_batch=batch is not None)
         compiled.require_precision()
     return compiled
+
+
+def _require_samples(calibration: Any) -> None:
+    """Refuse calibration data, an array or a table, without a sample.
+
+    Raises:
+        EncodeError: there is none.
+    """
+    names = table_names(calibration)
+    for each in [calibration] if names is None else [calibration[name] for name in names]:
+        if tuple(getattr(each, "shape", ()))[:1] == (0,) or (isinstance(each, list | tuple) and not each):
+            raise EncodeError(
+                "calibration data hold no samples; pass typical ones, or leave calibration= out",
+                code="samples",
+            )
 
 
 def _without(calibration: Any, loaded: onnx.ModelProto, fixed: Mapping[str, Any]) -> Any:

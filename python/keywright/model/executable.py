@@ -83,15 +83,15 @@ class Executable(
             )
         require_texts(self.name, self.labels)
         if self.labels and len(self.labels) != len(program.output.layout.positions):
-            raise FolderError(
+            raise ParameterError(
                 f"{len(self.labels)} labels were given for {len(program.output.layout.positions)} "
                 "outputs; give one for each",
-                code="model_folder",
+                what="labels",
             )
         if len(set(self.labels)) != len(self.labels):
             twice = next(text for text in self.labels if self.labels.count(text) > 1)
-            raise FolderError(
-                f"the label {twice!r} is given to several outputs; give each its own", code="model_folder"
+            raise ParameterError(
+                f"the label {twice!r} is given to several outputs; give each its own", what="labels"
             )
         if self.entry is not None:
             self.entry.require(program)

@@ -13,6 +13,7 @@ from .folder.files import (
     SECRET_KEY,
     has_file,
     require_files,
+    require_no_secret,
     warn_of_readers,
 )
 from .model import Model
@@ -66,9 +67,10 @@ def load_server(
         memory, key_memory: see `ModelServer`.
 
     Raises:
-        FolderError: files are missing.
+        FolderError: files are missing, or the folder holds a secret key, as a client's does.
         MismatchError: the key plan is for something else.
     """
     origin = "server folder of keywright keygen, or the model's folder"
     require_files(Path(folder), (PARAMETERS, PROGRAM, PLAN), origin)
+    require_no_secret(Path(folder))
     return Model.read(Path(folder)).server(memory=memory, key_memory=key_memory)

@@ -445,13 +445,13 @@ class Model(
         parameters = Parameters.load(place / PARAMETERS)
         program = storage.load(place / PROGRAM)
         bootstraps = bootstrap_plans(program)
-        return Model(
-            described.name,
-            program,
-            parameters,
-            bootstraps,
-            read_entry(program, bootstraps, parameters, described.entry),
-            described.labels,
-            plan_file.load(place / PLAN) if has_file(place, PLAN) else None,
-            folder=place,
-        )
+        entry = read_entry(program, bootstraps, parameters, described.entry)
+        plan = plan_file.load(place / PLAN) if has_file(place, PLAN) else None
+        try:
+            return Model(
+                described.name, program, parameters, bootstraps, entry, described.labels, plan, folder=place
+            )
+        except ParameterError as error:
+            if error.what != "labels":
+                raise
+            raise FolderError(f"{place / DESCRIPTION}: {error}", code="model_folder") from error

@@ -100,11 +100,30 @@ class ClientSteps:
             OutOfRangeError: names the value.
         """
         if self.binning is not None:
-            self.binning.require_limits(features.reshape(len(features), -1))
+            self.binning.require_limits(features.reshape(len(features), -1), self._named)
         flat = features.reshape(len(features), -1)[:, list(self.bits)]
         wrong = flat[(flat != 0) & (flat != 1)]
         if len(wrong):
             raise OutOfRangeError("the mask in the input", float(wrong[0]), 0.0, 1.0)
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """Names of the columns of features; empty if they have none."""
+        return self.columns if self.first is None else ()
+
+    def require_within(self, features: NDArray[np.float64], low: Vector, high: Vector) -> None:
+        """Refuse features, (count, elements), outside a range of each element, or of all, (1,).
+
+        Raises:
+            OutOfRangeError: names the value furthest outside, with its column if columns have names.
+        """
+        distances = np.maximum(low - features, features - high)
+        if not features.size or distances.max() <= 0:
+            return
+        row, place = np.unravel_index(int(np.nan_to_num(distances, nan=np.inf).argmax()), distances.shape)
+        least, most = (float(np.broadcast_to(each, features.shape[1:])[place]) for each in (low, high))
+        layer = f"column {self._named[place]!r}" if self._named else "the model's input"
+        raise OutOfRangeError(layer, float(features[row, place]), least, most)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,12 +169,15 @@ class InputCodec:
             "missing, or none of the categories that an encoder knows; impute it, or map it to one of them"
         )
 
-    def require_range(self, features: NDArray[np.float64], *, joint: bool = True) -> None:
+    def require_range(
+        self, features: NDArray[np.float64], *, joint: bool = True, magnitude: float | None = None
+    ) -> None:
         """Refuse features, (count, *shape), outside the range of the inputs or of all of them together, and
         values other than 0 and 1 where the program needs these.
 
         Args:
             joint: whether the range of all of them together is checked.
+            magnitude: that ciphertexts declare; by default `magnitude`.
 
         Raises:
             OutOfRangeError: names the value furthest outside, or states the distance.
@@ -163,12 +185,35 @@ class InputCodec:
         self.steps.require(features)
         if self.range is None or self.steps.binning is not None:
             return
-        low, high = self.range
-        worst = features.flat[np.maximum(low - features, features - high).argmax()]
-        if not low <= worst <= high:
-            raise OutOfRangeError("the model's input", float(worst), low, high)
+        low, high = self._held(magnitude or self.magnitude or np.inf)
+        low, high = np.maximum(low, self.range[0]), np.minimum(high, self.range[1])
+        self.steps.require_within(features.reshape(len(features), -1), low, high)
         if joint and self.steps.joint is not None:
             self.steps.joint.require(features)
+
+    def require_magnitude(self, features: Vector, magnitude: float) -> None:
+        """Refuse features, (count, *shape), above the magnitude that their ciphertexts declare.
+
+        Raises:
+            OutOfRangeError: names the value furthest outside, and the range of its element, which depends on
+                the declaration alone.
+        """
+        if self.steps.binning is None:
+            self.steps.require_within(features.reshape(len(features), -1), *self._held(magnitude))
+
+    def _held(self, magnitude: float) -> tuple[Vector, Vector]:
+        """Return the least and the largest value of each element, or of all, (1,), that ciphertexts of a
+        declared magnitude hold."""
+        normal = self.normalisation or Normalisation(np.zeros(1), np.ones(1))
+        with np.errstate(over="ignore"):
+            reach = magnitude * self.scale * normal.scale
+            ends = [np.nan_to_num(normal.offset + sign * reach) for sign in (-1.0, 1.0)]
+            rounded = [np.abs(normal.apply(each)) / self.scale > magnitude for each in ends]
+        low, high = (
+            np.where(outside, np.nextafter(each, normal.offset), each)
+            for each, outside in zip(ends, rounded, strict=True)
+        )
+        return low, high
 
     def entering(self, features: Vector) -> Vector:
         """Return features, (count, *shape), as they are packed: (count, elements).
@@ -213,6 +258,14 @@ class OutputCodec:
         """The largest change of an output if a decrypted value changes by 1."""
         normal = self.normalisation
         return self.scale * (1.0 if normal is None else float(normal.scale.max()))
+
+    def entry(self, value: float, element: int | None) -> float:
+        """Return an output from the value of its slot; of slots without an element, only its size."""
+        normal = self.normalisation
+        if normal is None or element is None:
+            return value * self.unit
+        offset, scale = (float(each[element % each.size]) for each in (normal.offset, normal.scale))
+        return value * self.scale * scale + offset
 
     def leaving(self, values: Vector) -> Vector:
         """Return the outputs, (count, ...), from unpacked values of the same shape.

@@ -7,32 +7,12 @@ from numpy.typing import ArrayLike
 
 from keywright._core import Parameters
 from keywright.errors.network import OutOfRangeError
-from keywright.program.arrays import Vector, as_numbers
+from keywright.program.arrays import as_numbers
 from keywright.program.instructions import OUTSIDE, Instruction
 from keywright.program.program import Program
 
 from .clear import ClearBackend, ClearCiphertext
 from .executor import execute
-
-
-def require_magnitude(samples: Vector, packed: Vector, magnitude: float) -> None:
-    """Refuse samples above the magnitude that their ciphertexts declare.
-
-    Args:
-        samples: (count, *input_shape), in the model's own numbers.
-        packed: the same, as they are encrypted.
-        magnitude: the declaration.
-
-    Raises:
-        OutOfRangeError: names the value furthest outside, and the largest that may be encrypted in its place.
-    """
-    sizes = np.abs(packed).ravel()
-    if sizes.size and not sizes.max() <= magnitude:
-        worst = int(np.nan_to_num(sizes, nan=np.inf).argmax())
-        value = float(samples.ravel()[worst])
-        most = abs(value) * magnitude / float(sizes[worst])
-        raise OutOfRangeError("the model's input", value, -most, most)
-
 
 MOST_BITS = 1000.0
 """Results with more bits than floating point has have no bound."""
@@ -71,17 +51,15 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
         inputs = [backend.encrypt(row, program.input.level, ring) for row in program.pack(batch)]
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = execute(program, backend, inputs, watch.look)
-        for output in outputs:
-            peak = float(np.abs(output.values).max())
-            if largest_output is not None and not peak <= largest_output:
-                most = largest_output * program.output.unit
-                raise OutOfRangeError(
-                    "the output",
-                    peak * program.output.unit,
-                    -most,
-                    most,
-                    approximated=watch.approximated,
+        for number, output in enumerate(outputs):
+            slot = int(np.nan_to_num(np.abs(output.values), nan=np.inf).argmax())
+            value = float(output.values[slot])
+            if largest_output is not None and not abs(value) <= largest_output:
+                element = program.output.layout.element(number, slot)
+                value, low, high = (
+                    program.output.entry(each, element) for each in (value, -largest_output, largest_output)
                 )
+                raise OutOfRangeError("the output", value, low, high, approximated=watch.approximated)
 
 
 def _unwatched(program: Program) -> bool:

@@ -11,6 +11,7 @@ from keywright._copies import Unpicklable
 from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
 from keywright._units import quantity
 from keywright.errors import FormatError, ParameterError, SearchError
+from keywright.values.refusals import NoArray
 
 from .directory import Directory, read_directories, repeated_id
 from .messages import TAG_BYTES, EncryptedVectors, query_to_bytes, read_answer
@@ -148,7 +149,7 @@ class Client(
         return Query(self.secret, self._directories, tag, data, factor)
 
 
-class Query(Unpicklable, elsewhere="send its data, and read the answer where the query was made"):
+class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer where the query was made"):
     """One encrypted vector, and how to read the answer to it.
 
     Thread safety: any number of threads may use one at the same time.
@@ -157,6 +158,8 @@ class Query(Unpicklable, elsewhere="send its data, and read the answer where the
         data: bytes for the server.
         tag: 16 random bytes that the answer repeats.
     """
+
+    _computed = "send its data to a server, and read the answer with top() or scores()"
 
     def __init__(
         self, secret: SecretKey, directories: Sequence[Directory], tag: bytes, data: bytes, factor: float

@@ -10,6 +10,7 @@ from keywright import bfv
 from keywright._core import BfvCiphertext, EncryptedSearchIndex
 from keywright._reading.arrays import require_file
 from keywright.errors import FormatError, ParameterError
+from keywright.values.refusals import NoArray
 
 from .index import VectorIndex
 from .messages import read_vectors
@@ -23,6 +24,7 @@ BLOCK = 1 << LOG_N
 
 
 class EncryptedIndex(
+    NoArray,
     VectorIndex[EncryptedSearchIndex],
     elsewhere="save() it, and load it in the other process with EncryptedIndex.load",
 ):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.errors import FormatError
+from keywright.values.refusals import NoArray
 
 TAG_BYTES = IDENTITY_BYTES = 16
 QUERY = struct.Struct("<8s16s")
@@ -54,7 +55,7 @@ def read_query(data: bytes) -> tuple[bytes, bytes]:
 
 
 @dataclass(frozen=True, eq=False)
-class EncryptedVectors:
+class EncryptedVectors(NoArray):
     """Vectors that their owner encrypted, for the end of one block of an index.
 
     Attributes:

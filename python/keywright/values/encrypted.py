@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
@@ -22,6 +22,7 @@ from keywright.minimax.composite import sign_composite
 
 from . import functions
 from .functions import Interval
+from .refusals import Incomparable, NoArray
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -45,31 +46,15 @@ NEAR = 0.5
 is lost. Those of primes differ by less."""
 
 
-class _Incomparable:
-    """Values that nobody but the owner of the secret key can compare or take as a truth value."""
-
-    __slots__ = ()
-
-    def _refuse(self, other: object = None) -> NoReturn:
-        raise TypeError(
-            "encrypted values cannot be compared or tested here: the result is encrypted, too; decrypt them "
-            "first, or, for real values, use x.compare(y) or x.sign(), whose results are encrypted"
-        )
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __bool__ = _refuse
-    __hash__ = object.__hash__
-
-
 class _Value(
-    _Incomparable,
+    Incomparable,
+    NoArray,
     Unchanging,
     Generic[AnyEvaluator, AnyCiphertext, AnyOperand],
     elsewhere="send ciphertext.to_bytes(), and bind the ciphertext to an evaluator in the other process",
 ):
     """What the ciphertexts of both schemes, bound to an evaluator, have in common."""
 
-    __array_ufunc__ = None  # let numpy arrays on the left defer to this class
     __slots__ = ("ciphertext", "evaluator")
 
     if TYPE_CHECKING:
@@ -159,6 +144,10 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     """
 
     __slots__ = ("_at_scale", "interval")
+    _computed = (
+        "use their operators and methods, such as x.sum(), x.mean(), x.dot(y), M @ x, "
+        "x.polyval(coefficients), x.exp() and x << steps, or decrypt them first"
+    )
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext) -> None:
         super().__init__(evaluator, ciphertext)
@@ -312,8 +301,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         return self.sum() / self._slots
 
     def polyval(self, coefficients: "ArrayLike") -> Self:
-        """Evaluate the polynomial with these coefficients, constant term first; uses ceil(log2(degree + 1))
-        levels.
+        """Evaluate the polynomial with these coefficients, constant term first as in `numpy.polynomial`
+        (`numpy.polyval` takes it last); uses ceil(log2(degree + 1)) levels.
 
         Raises:
             EncodeError: there is no coefficient.
@@ -584,6 +573,7 @@ class EncryptedIntegers(_Value[BfvEvaluator, BfvCiphertext, "IntegerOperand"]):
     """
 
     __slots__ = ()
+    _computed = "use their operators, + - * ** << >>, or decrypt them first"
 
     @property
     def _count(self) -> int | None:

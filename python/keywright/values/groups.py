@@ -10,12 +10,13 @@ import numpy as np
 from keywright.errors import EncodeError
 
 from .encrypted import Encrypted
+from .refusals import NoArray
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class Group:
+class Group(NoArray):
     """The slots that statistics are taken over. Each statistic is in every slot of its result.
 
     Thread safety: any number of threads may use one at the same time.
@@ -34,6 +35,8 @@ class Group:
         EncodeError: a mask of numbers has others than 0 and 1, or no 1.
         ValueError: the bound is below 1, or above the number of slots.
     """
+
+    _computed = "use its methods, such as group.sum(x) and group.mean(x)"
 
     def __init__(self, mask: "ArrayLike | Encrypted", least: int = 1) -> None:
         self.mask: np.ndarray[tuple[int], np.dtype[np.float64]] | Encrypted

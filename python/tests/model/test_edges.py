@@ -19,6 +19,7 @@ from keywright.errors.engine import FormatError, ParameterError
 from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.range_guard import guard
+from keywright.serve import serve
 from onnx import TensorProto, helper, numpy_helper
 
 Case = Callable[[], onnx.ModelProto]
@@ -255,3 +256,23 @@ def test_numbers_of_no_use_are_refused(model: Model) -> None:
         with pytest.raises(ParameterError):
             call()
     assert model.predict(samples, memory=2**100).shape == (1, 3)
+
+
+def test_arguments_of_another_kind_are_refused_as_such() -> None:
+    network, samples = linear([[2.0]], [1.0]), np.linspace(-1, 1, 20)[:, None]
+    arguments: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+        "activations": ({"activations": "relu"}, ParameterError, "by its name"),
+        "too many labels": ({"labels": ["a", "b"]}, ParameterError, "2 labels were given for 1 outputs"),
+        "an empty array": ({"calibration": samples[:0]}, EncodeError, "calibration data hold no samples"),
+        "an empty list": ({"calibration": []}, EncodeError, "calibration data hold no samples"),
+        "an empty column": ({"calibration": {"x": samples[:0]}}, EncodeError, "hold no samples"),
+    }
+    for name, (options, kind, text) in arguments.items():
+        with pytest.raises(kind, match=text):
+            pytest.fail(f"{name} gives {kw.compile(network, **({'calibration': samples} | options))}")
+
+
+@pytest.mark.parametrize("folder", ["folder", Path("folder")])
+def test_a_folder_is_no_served_model(folder: Any) -> None:
+    with pytest.raises(ParameterError, match=r"keywright\.load\(folder\)"), serve(folder):
+        pass

@@ -23,7 +23,6 @@ from keywright.errors.engine import EncodeError, FormatError
 from keywright.model import Model
 from keywright.model.served.manifest import Manifest
 from keywright.runtime import run_clear
-from keywright.runtime.range_guard import require_magnitude
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -114,7 +113,7 @@ def compute(manifest: Manifest, samples: Any) -> list[Any]:
         return []
     manifest.require_range(features)
     packed = manifest.input.entering(features)
-    require_magnitude(features, packed, manifest.input_magnitude)
+    manifest.input.require_magnitude(features, manifest.input_magnitude)
     shape = manifest.output.places.shape
     outputs = manifest.output.leaving(np.stack([np.full(shape, 0.75), np.full(shape, -0.5)]))
     return [packed, outputs, *manifest.answers(outputs).values()]

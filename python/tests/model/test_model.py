@@ -33,6 +33,7 @@ from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.runtime import run_clear
+from keywright.serve.served.loading import load_served
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tests.serve.network import INPUTS, make_full, make_thin
@@ -400,6 +401,10 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
         images = np.load(file)["images"][:2].astype(np.float64)
     keys = tmp_path / "keys"
     assert main(["keygen", str(onnx_path), "--out", str(keys)]) == 0
+    for load in (kw.load_server, load_served):
+        with pytest.raises(FolderError, match="server folder of keywright keygen") as refused:
+            load(keys / "client")
+        assert refused.value.code == "secret"
     client, server = kw.load_client(keys / "client"), kw.load_server(keys / "server")
     server.open_keys(keys / "server")
     answer = server.run(client.encrypt(images))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from keywright import compiler, runtime, search
 from keywright.client import RemoteModel
-from keywright.compiler.front_ends.feature_names import feature_names
+from keywright.compiler.front_ends.feature_names import feature_names, with_used_columns
 from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import FormatError, KeywrightError
 from keywright.errors.engine import EncodeError
@@ -74,8 +74,8 @@ class Row:
 
 
 def columns(values: NDArray[Any], names: list[Any]) -> dict[Any, Any]:
-    """Return the columns of fitted values in another order, with one that no model knows."""
-    given = dict(zip(NAMES, values.T, strict=True)) | {"other": np.full(len(values), 1e6)}
+    """Return the columns of fitted values in another order, with one that no model knows: dates."""
+    given = dict(zip(NAMES, values.T, strict=True)) | {"other": np.full(len(values), "2020-01-01", "M8[s]")}
     return {name: given[name] for name in names}
 
 
@@ -159,14 +159,28 @@ def predicted(estimator: Any, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def program_of(name: str, thresholds: Any, calibration: Any) -> Program:
+    estimator = fitted(name)[0]
+    calibration = with_used_columns(estimator, calibration)  # as `keywright.compile` does
     approximated = compiler.approximate(
-        to_source(fitted(name)[0], calibration), compiler.Fit(calibration=calibration, thresholds=thresholds)
+        to_source(estimator, calibration), compiler.Fit(calibration=calibration, thresholds=thresholds)
     )
     return compiler.compile_program(approximated, compiler.Target(slots=1024, levels=30))
 
 
 def run(program: Program, samples: Any) -> NDArray[np.float64]:
     return runtime.run_clear(program, program.features(samples)[0])
+
+
+def test_nothing_is_asked_of_columns_that_a_model_does_not_take() -> None:
+    """Nor are they taken out of a table that lacks a column, or of one of a model without names."""
+    estimator, values = fitted("linear")
+    table = columns(values, [*NAMES, "other"])
+    model = kw.compile(estimator, calibration=table)
+    assert np.abs(model.predict(table)[SHOWN, 0] - predicted(estimator, values)).max() < 1e-2
+    lacking = columns(values, ["rooms", "other"])
+    assert with_used_columns(estimator, lacking) is lacking
+    assert with_used_columns(object(), table) is table
+    assert with_used_columns(estimator, values) is values
 
 
 @pytest.mark.parametrize(("name", "thresholds"), CASES)

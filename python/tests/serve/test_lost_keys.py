@@ -4,7 +4,7 @@ bytes and no other keys."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from keywright.client import RemoteModel, key_upload
 from keywright.client.connection import within
 from keywright.client.exchange import Exchange
 from keywright.client.key_owner import KEY_SETS, UPLOADS
+from keywright.errors import MissingKeyError
 from keywright.errors.service import BusyError, LimitError, UnknownKeysError
 from keywright.model import Model
 from keywright.runtime import run_clear
@@ -69,6 +70,23 @@ def test_keys_that_are_there_are_not_sent_again(server: Server, service: Service
         service.delete_keys(str(keys))
         session.upload_keys()
         assert session._identifier != keys
+
+
+def test_a_closed_session_sends_no_keys(server: Server, sample: Sample) -> None:
+    session = RemoteModel(server.url, insecure=True).session()
+    session.upload_keys()
+    session.close()
+    sent: list[int] = []
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: session.upload_keys(lambda done, total: sent.append(done)),
+        lambda: session.infer(sample),
+    )
+    for call in calls:
+        with pytest.raises(MissingKeyError, match=r"closed.*open a new session") as refused:
+            call()
+        assert refused.value.code == "closed"
+    assert (sent, session._key_sets, session._identifier) == ([], 1, None)
+    session.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -27,7 +27,7 @@ from keywright.client import RemoteModel, key_upload
 from keywright.client import exchange as exchange_module
 from keywright.client.key_upload import PART_BYTES
 from keywright.client.remote import PROGRESS
-from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
+from keywright.errors import MissingKeyError, OutOfRangeError, ServeError, WorkerEndedError
 from keywright.errors.engine import FormatError, KeywrightError
 from keywright.errors.model import FolderError
 from keywright.errors.replies import refusal
@@ -174,18 +174,17 @@ def test_an_upload_resumes_after_an_outage_of_the_server(
     second.close()
 
 
-def test_a_session_that_is_used_again_leaves_nothing(tmp_path: Path, sample: Sample) -> None:
-    """Its second folder stayed for ever, with up to 32 GiB of keys."""
+def test_a_closed_session_leaves_nothing(tmp_path: Path, sample: Sample) -> None:
+    """A second folder stayed for ever, with up to 32 GiB of keys; now none is made."""
     service = Service(make_thin(), tmp_path, workers=WORKERS)
     with listening(service) as server:
         session = RemoteModel(server.url, insecure=True).session()
-        folders = set()
-        for _ in range(2):
-            assert np.isfinite(session.infer(sample)).all()
-            folders.add(session._folder)
-            assert session._key_file.exists()
-            session.close()
-        assert not any(folder.exists() for folder in folders)
+        assert np.isfinite(session.infer(sample)).all()
+        assert session._key_file.exists()
+        session.close()
+        with pytest.raises(MissingKeyError, match="closed"):
+            session.infer(sample)
+        assert not session._folder.exists()
     service.close()
 
 

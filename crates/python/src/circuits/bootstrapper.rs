@@ -33,7 +33,8 @@ use crate::threads::compute;
 ///     OperandError: it has degree 2.
 ///     MismatchError: it, or the evaluator, belongs to other parameters.
 ///
-/// Values above 1 are not detected: their results are wrong. `inspect_input` checks them for a holder of the secret.
+/// Values above what their ciphertext declares are not detected: their results are wrong. `inspect_input` checks them
+/// for a holder of the secret.
 ///
 /// Thread safety: any number of threads may use one at the same time.
 ///

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from keywright._copies import Stated
 from keywright.compiler.activations.approximation.method import Method
 from keywright.errors.choices import require_choice
+from keywright.errors.engine import ParameterError
 from keywright.program.arrays import require_arrays
 
 from .functions import ACTIVATIONS, INSIDE
@@ -137,6 +138,13 @@ class Fit(Stated):
             raise ValueError(f"error must be a bound on the change of outputs above 0, got {self.error}")
         if not self.noise > 0:
             raise ValueError(f"noise must be a share of the spread of outputs above 0, got {self.noise}")
+        if not isinstance(self.activations, Mapping):
+            raise ParameterError(
+                f"activations={self.activations!r} is no mapping; give a method for each activation by its "
+                "name, such as {'relu': 'minimax:10'}",
+                what="activations",
+                value=repr(self.activations),
+            )
         _ = self.methods
         if self.calibration is not None:
             require_arrays(self.calibration, "calibration data")

@@ -41,6 +41,18 @@ def feature_names(model: Any, samples: Any = None) -> tuple[str, ...]:
     return names
 
 
+def with_used_columns(model: Any, samples: Any) -> Any:
+    """Return a table without columns that a fitted object takes no feature from: nothing is asked of their
+    values. Other samples are returned as they are, and so are tables that lack a column or repeat one."""
+    names, present = feature_names(model, samples), table_names(samples) or []
+    used = [each for each in present if str(each) in names]
+    if not names or len(used) == len(present) or sorted(map(str, used)) != sorted(names):
+        return samples
+    if hasattr(samples, "select"):  # of Polars and Arrow
+        return samples.select(used)
+    return samples[used] if hasattr(samples, "iloc") else {each: samples[each] for each in used}
+
+
 def _own_names(model: Any) -> tuple[str, ...]:
     for attribute in ("feature_names_in_", "feature_names", "feature_name"):
         try:  # of scikit-learn and of estimators like its own; of boosters of XGBoost, and of LightGBM

@@ -23,7 +23,6 @@ from keywright.errors import FormatError, ParameterError
 from keywright.errors.engine import MissingKeyError
 from keywright.model.folder.files import PUBLIC_KEY, SECRET_KEY
 from keywright.model.served.manifest import Manifest
-from keywright.runtime.range_guard import require_magnitude
 
 
 def require_secret(secret: SecretKey | None) -> SecretKey:
@@ -85,7 +84,7 @@ class Encryption(
         entering = manifest.input.entering(batch)
         rows = manifest.input.places.pack(entering, first)
         if self._thin is not None:
-            require_magnitude(batch, entering, manifest.input_magnitude)
+            manifest.input.require_magnitude(batch, manifest.input_magnitude)
             one = 2.0**self._thin.parameters.fraction_bits
             return [self._thin.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
         return [bytes(self._slots(row).to_bytes()) for row in rows]

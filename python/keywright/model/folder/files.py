@@ -55,6 +55,20 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
         raise FolderError(f"{folder} lacks {', '.join(missing)}; name the {origin}")
 
 
+def require_no_secret(folder: Path) -> None:
+    """Check that the folder of a server holds no secret key.
+
+    Raises:
+        FolderError: it does.
+    """
+    if has_file(folder, SECRET_KEY):
+        raise FolderError(
+            f"{folder} holds {SECRET_KEY}, the client's secret key, which no server may have; name the "
+            "server folder of keywright keygen, or the model's folder",
+            code="secret",
+        )
+
+
 def has_file(folder: Path, name: str) -> bool:
     """Return whether a folder has a file.
 

@@ -138,7 +138,8 @@ class Manifest(Stated):
         Raises:
             OutOfRangeError: names the value furthest outside, or states the distance.
         """
-        self.input.require_range(samples.reshape(-1, *self.sample_shape), joint=joint)
+        features = samples.reshape(-1, *self.sample_shape)
+        self.input.require_range(features, joint=joint, magnitude=self.input_magnitude)
 
     @property
     def input_magnitude(self) -> float:

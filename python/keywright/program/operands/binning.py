@@ -1,5 +1,6 @@
 """The client's first step of tree ensembles: features become bits that say which edges they exceed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -97,8 +98,11 @@ class Binning(Stated):
         above = values[:, self.columns] > self.edges
         return np.concatenate((above, np.isnan(values[:, self.missing])), axis=1).astype(np.float64)
 
-    def require_limits(self, samples: Vector) -> None:
+    def require_limits(self, samples: Vector, columns: Sequence[str] = ()) -> None:
         """Refuse samples, (count, features), outside the limits: the answer may be that of others.
+
+        Args:
+            columns: names of the features, if they have names.
 
         Raises:
             OutOfRangeError: names the feature and the value furthest outside.
@@ -107,8 +111,9 @@ class Binning(Stated):
         beyond = np.fmax(self.low - values, values - self.high)  # missing values are within
         if beyond.size and np.nanmax(beyond, initial=0.0) > 0:
             row, place = np.unravel_index(int(np.nanargmax(beyond)), beyond.shape)
+            number = int(self.limited[place])
             raise OutOfRangeError(
-                f"feature {self.limited[place]} of the trees",
+                f"column {columns[number]!r}" if columns else f"feature {number} of the trees",
                 float(values[row, place]),
                 float(self.low[place]),
                 float(self.high[place]),

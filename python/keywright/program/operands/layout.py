@@ -95,6 +95,12 @@ class Layout(Stated):
         """Return the flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots)."""
         return np.asarray(slots, np.float64).reshape(-1)[self._places()]
 
+    def element(self, ciphertext: int, slot: int) -> int | None:
+        """Return which element of a sample is in a slot of a ciphertext; None if none is."""
+        place = slot % self.period if self.period < self.slots else ciphertext * self.slots + slot
+        elements = np.argwhere(self._places() == place)
+        return int(elements[0, 1]) if len(elements) else None
+
     def _places(self) -> Positions:
         """Return the place of every element of every sample, (batch, elements)."""
         return self.positions + np.arange(self.batch, dtype=np.int32)[:, None]

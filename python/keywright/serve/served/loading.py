@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from keywright._core import BfvParameters, Parameters, inspect
+from keywright.errors.engine import ParameterError
+from keywright.model.folder.files import require_no_secret
 from keywright.model.model import Model
 
 from .index import ServedIndex, is_index
@@ -11,8 +13,19 @@ from .model import ServedModel
 
 
 def as_served(model: Model | Served) -> Served:
-    """Return a model or an index as a service answers for it."""
-    return ServedModel(model) if isinstance(model, Model) else model
+    """Return a model or an index as a service answers for it.
+
+    Raises:
+        ParameterError: it is something else, such as a folder.
+    """
+    served = ServedModel(model) if isinstance(model, Model) else model
+    if not hasattr(served, "hash"):
+        raise ParameterError(
+            "a service takes models and indices; for a folder pass keywright.load(folder), or "
+            "ServedIndex(folder)",
+            what="models",
+        )
+    return served
 
 
 def load_served(folder: Path) -> Served:
@@ -20,8 +33,9 @@ def load_served(folder: Path) -> Served:
 
     Raises:
         FormatError, SearchError: as for `ServedIndex`.
-        FolderError: as for `Model.load`.
+        FolderError: as for `Model.load`, or the folder holds a secret key.
     """
+    require_no_secret(folder)
     return ServedIndex(folder) if is_index(folder) else ServedModel(Model.load(folder))
 
 
