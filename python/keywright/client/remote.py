@@ -83,6 +83,10 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         program: the program of the model, None if the client does not have it.
     """
 
+    manifest: Manifest
+    joins: bool
+    program: Program | None
+
     def __init__(
         self,
         url: str,
@@ -205,6 +209,8 @@ class Session(
     Raises:
         MismatchError: the secret key has other parameters.
     """
+
+    remote: RemoteModel
 
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
         self.remote, self._secret = remote, self._secret_of(remote.manifest) if secret is None else secret
