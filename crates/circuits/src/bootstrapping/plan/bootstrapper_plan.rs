@@ -125,7 +125,7 @@ impl BootstrapperPlan {
     /// one: bounds of errors assume the worst case of every operation, and stay in the result.
     ///
     /// # Errors
-    /// [`CircuitError::Magnitude`] if its error may exceed [`WORST`] of that part.
+    /// [`CircuitError::Magnitude`] if its error may exceed a tenth of that part.
     pub fn reducible(&self, largest: f64) -> Result<f64, CircuitError> {
         let approximation = &self.eval_mod.approximation;
         let error = approximation.error_up_to(largest * approximation.message) / approximation.message;
