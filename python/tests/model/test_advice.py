@@ -41,8 +41,11 @@ ELSEWHERE = {
 
 
 def arguments() -> set[str]:
-    """Return the arguments that `keywright.compile` takes."""
-    known = set(inspect.signature(kw.compile).parameters) - {"fit"}
+    """Return the arguments that `keywright.compile` and `compiler.to_onnx` take."""
+    known = set(inspect.signature(kw.compile).parameters) | set(
+        inspect.signature(compiler.to_onnx).parameters
+    )
+    known -= {"fit"}
     return known | {each.name for each in fields(compiler.Fit)}
 
 
