@@ -6,7 +6,7 @@ import ast
 import importlib
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,19 +58,24 @@ def functions(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
             yield f"{name}.{each}", function
 
 
-def choices() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the strings of every public parameter that takes a few, by function and parameter."""
-    out: dict[tuple[str, str], tuple[str, ...]] = {}
-    for room in ROOMS:
-        module = importlib.import_module(room)
+def annotated(rooms: Iterable[str], others: Collection[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the public functions of rooms, except those of `others`, with the types of their parameters."""
+    for module in map(importlib.import_module, rooms):
         for name in module.__all__:
             thing = getattr(module, name)
-            if isinstance(thing, type) and issubclass(thing, BaseException):
+            if name in others or (isinstance(thing, type) and issubclass(thing, BaseException)):
                 continue
             for place, function in functions(name, thing):
                 if inspect.isfunction(function):
                     hints = typing.get_type_hints(function, localns=ANNOTATIONS)
-                    out |= {(place, each): strings(hint) for each, hint in hints.items() if each != "return"}
+                    yield place, {each: hint for each, hint in hints.items() if each != "return"}
+
+
+def choices() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the strings of every public parameter that takes a few, by function and parameter."""
+    out: dict[tuple[str, str], tuple[str, ...]] = {}
+    for place, hints in annotated(ROOMS):
+        out |= {(place, each): strings(hint) for each, hint in hints.items()}
     return {place: names for place, names in out.items() if names}
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from keywright.errors import ParameterError
 from keywright.model import Demands, Executable, Model, ModelServer
 from keywright.plan.cost.calibration import stored_model
 from tests.model.test_edges import linear
-from tests.test_choices import ANNOTATIONS, ROOMS, functions
+from tests.test_choices import ROOMS, annotated
 
 AMOUNTS = {"budget", "key_bytes", "key_memory", "max_bytes", "max_plaintext_bytes", "memory"}
 OTHERS = {"Preparation", "Sizes", "PlanExecution", "Served", "ServedIndex"}
@@ -74,17 +71,8 @@ CALLS: dict[tuple[str, str], Callable[[Model, Path, Any], object]] = {
 def amounts() -> set[tuple[str, str]]:
     """Return every public parameter that is an amount of memory, by function and parameter."""
     out: set[tuple[str, str]] = set()
-    for module in map(importlib.import_module, ROOMS):
-        for name in set(module.__all__) - OTHERS:
-            thing = getattr(module, name)
-            if isinstance(thing, type) and issubclass(thing, BaseException):
-                continue
-            for place, function in functions(name, thing):
-                if inspect.isfunction(function):
-                    hints = typing.get_type_hints(function, localns=ANNOTATIONS)
-                    out |= {
-                        (place, each) for each in AMOUNTS & hints.keys() if hints[each] in (int, int | None)
-                    }
+    for place, hints in annotated(ROOMS, OTHERS):
+        out |= {(place, each) for each in AMOUNTS & hints.keys() if hints[each] in (int, int | None)}
     return out
 
 
