@@ -44,8 +44,8 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
         default=[],
         metavar="NAME=METHOD",
         help="polynomial for a function or an ONNX node, e.g. relu=minimax:13 (bits) or "
-        "sigmoid=chebyshev:15 (degree); may be repeated. The others are chosen so that predictions "
-        "on the calibration data do not change",
+        "sigmoid=chebyshev:15 (degree); may be repeated. The others are the cheapest that hardly "
+        "change predictions on the calibration data",
     )
     parser.add_argument(
         "--accuracy",
