@@ -30,7 +30,7 @@ EXAMPLE = "keywright demo --samples 3"
 KEYS = """\
 Evaluation keys (128-bit security) let the server compute, not decrypt. Most are
 for rotations, which shift values in a ciphertext. Ciphertexts shrink from layer
-to layer: plans add smaller, faster keys. Rotations without one take more steps."""
+to layer, so plans add smaller keys. Rotations without a key take several steps."""
 """Why the sets of the table differ in number, bytes and time."""
 
 
