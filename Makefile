@@ -67,6 +67,7 @@ CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppress
 
 # The limit of a test in the second lane; pyproject.toml has that of others.
 AN_HOUR := -o faulthandler_timeout=3600
+AN_HOUR_IN_NODE := --test-timeout=3600000
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -282,7 +283,7 @@ needs-browser: needs-node.nodejs
 	@test -x $(CHROMIUM) || { echo "$(CHROMIUM) is missing: CHROMIUM=PATH names a browser"; exit 1; }
 
 web-test: needs-browser build web ## Test the page in Chromium (needs npm and chromium)
-	CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs
+	CHROMIUM=$(CHROMIUM) node --test $(AN_HOUR_IN_NODE) web/tests/*.test.mjs
 
 web-bench: needs-browser web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
 	npm ci --prefix web/bench --no-audit --no-fund
