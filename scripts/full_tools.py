@@ -25,7 +25,7 @@ TOOLS = {
 """Programs, and packages of requirements/full.apt that have them."""
 
 LIBRARIES = {"libcurl": "libcurl4-openssl-dev", "libcjson": "libcjson-dev"}
-OTHERS = {"npm": "Node.js 22", "rustup": "https://rustup.rs"}
+OTHERS = {"node": "Node.js 22", "npm": "Node.js 22", "rustup": "https://rustup.rs"}
 
 
 def missing() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -198,6 +199,45 @@ def test_a_test_that_waits_for_ever_ends_with_the_place_where_it_waits(tmp_path:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Timeout" in done.stderr
     assert "in test_it" in done.stderr
+
+
+LIMITED = {"communicate", "join", "poll", "result", "settimeout", "wait", "wait_for"}
+"""Methods that take seconds. Fewer than five are for what must not happen meanwhile, or are repeated."""
+
+
+def gives_up(node: ast.AST) -> bool:
+    """Whether an expression ends a wait after a number of seconds, or makes the time of its end."""
+    match node:
+        case ast.BinOp(ast.Call(ast.Attribute(ast.Name("time"), "monotonic")), ast.Add()):
+            return True
+        case ast.Call(ast.Attribute(_, name), [ast.Constant(int() | float() as seconds)]) if name in LIMITED:
+            return seconds >= 5
+        case ast.Call(_, _, keywords):
+            limits = [ast.unparse(word.value) for word in keywords if word.arg in ("timeout", "timeout_s")]
+            return any(not re.fullmatch(r"[0-4](\.\d+)?", limit) for limit in limits)
+    return False
+
+
+@pytest.mark.parametrize("folder", ["python/tests", "benchmarks/tests", "scripts"])
+def test_a_test_waits_as_long_as_it_takes(folder: str) -> None:
+    """Seconds that are enough on an idle machine are not on a loaded one; pytest ends what waits for ever."""
+    limits = [
+        f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name.startswith("test_") or "tests" in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if gives_up(node)
+    ]
+    assert not limits, f"these give up after some seconds: {limits}"
+
+
+def test_a_page_is_waited_for_as_long_as_it_takes() -> None:
+    """Playwright's own limit is 30 s, unless it is 0."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "web/tests").glob("*test.mjs")]
+    sources.append((ROOT / "web/tests/harness.mjs").read_text(encoding="utf-8"))
+    assert not re.search(r"timeout:(?! *0\b)", "".join(sources))
+    for source in sources:
+        assert source.count(".newContext(") <= source.count(".setDefaultTimeout(0)")
 
 
 FENCE = re.compile(r"^ *//[/!] ```(\w*)", re.MULTILINE)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import full_tools
 import pytest
 from release import build, wheels
 from release.checkout import require_targets
@@ -139,6 +140,15 @@ def test_a_recipe_has_the_programs_that_it_starts(goal: str) -> None:
         asked |= re.search(rf"command -v {re.escape(program)}\b", recipe) is not None
         missing |= set() if asked else {program}
     assert not missing, f"{goal} starts {', '.join(sorted(missing))}: add needs-PROGRAM to its prerequisites"
+
+
+@pytest.mark.parametrize("goal", variables()["FULL"].split())
+def test_the_second_lane_leaves_nothing_out(goal: str) -> None:
+    """A missing program is an error of its goal; `scripts/full_tools.py` names all of them at the start."""
+    known = rules()
+    assert "skipped" not in known[goal][1].lower()
+    asked = {word[6:].partition(".")[0] for word in needed(goal, known) if re.match(r"needs-[^%]+\.", word)}
+    assert asked <= {*full_tools.TOOLS, *full_tools.OTHERS}
 
 
 ENVIRONMENTS = {

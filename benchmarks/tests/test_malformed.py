@@ -32,10 +32,8 @@ def server(model: Model, tmp_path: Path) -> Iterator[Process]:
 
 def test_an_idle_server_is_small(server: Process) -> None:
     """Without keys there are no workers, and the memory is within the figure."""
-    deadline = time.monotonic() + 30
-    while (memory := server.memory())["workers"] and time.monotonic() < deadline:
+    while (memory := server.memory())["workers"]:
         time.sleep(0.2)
-    assert memory["workers"] == 0
     assert 20_000_000 < memory["server_pss"] <= memory["server_rss"] == memory["all_rss"] < IDLE_BYTES
 
 

@@ -44,17 +44,15 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    """Wait until a process listens. Raises RuntimeError if the process ends or none listens."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process listens. Raises RuntimeError if it ends."""
+    while True:
         with socket.socket() as s:
             if s.connect_ex(("127.0.0.1", port)) == 0:
                 return
         if process.poll() is not None:
             raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
         time.sleep(0.2)
-    raise RuntimeError(f"nobody listens on port {port} after {seconds} s")
 
 
 @contextmanager
@@ -79,7 +77,7 @@ def superlink(folder: Path, nodes: int, *options: str) -> Iterator[str]:
         for process in reversed(started):
             process.terminate()
         for process in started:
-            process.wait(30)
+            process.wait()
         log.close()
 
 

@@ -176,7 +176,7 @@ def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None
     reader = threading.Thread(target=lambda: contents.append(pipe.read_bytes()), daemon=True)
     reader.start()
     WRITERS[writer](pipe)
-    reader.join(20)
+    reader.join()
     assert contents == [plain.read_bytes()]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "plain"}
@@ -251,7 +251,7 @@ def test_a_client_waits_for_no_pipe(folder: Path, tmp_path: Path, name: str, kin
 
     thread = threading.Thread(target=load, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join()
     assert not thread.is_alive()
     assert len(errors) == 1
     assert name in str(errors[0])

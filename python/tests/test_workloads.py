@@ -46,7 +46,7 @@ def network() -> onnx.ModelProto:
 
 
 def called(checkout: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

@@ -14,13 +14,12 @@ import { chromium } from "playwright-core";
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 export const bin = join(root, ".venv", "bin");
 export const screens = join(root, "target", "web-screens");
-export const WAIT = { timeout: 120_000 };
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
 export function launch(args = []) {
   // The sandbox needs privileges that containers and root do not have.
-  return chromium.launch({ executablePath, args: ["--no-sandbox", ...args] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", ...args], timeout: 0 });
 }
 
 export async function run(command, args) {
@@ -67,7 +66,7 @@ export function setting(then = async () => {}) {
     made.model = await made.place.compile("digits");
     made.browser = await launch();
     await then(made);
-  }, WAIT);
+  });
   after(async () => {
     await made.browser?.close();
     await made.place?.remove();
@@ -85,6 +84,8 @@ export async function end(child, signal) {
 /** A page that records its errors, and every byte that leaves it. */
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
+  // What waits for ever is ended by the limit of `make web-test`.
+  context.setDefaultTimeout(0);
   const page = await context.newPage();
   page.problems = [];
   page.sent = [];
@@ -137,13 +138,13 @@ export const digits = {
 };
 
 export async function answer(page) {
-  await page.locator("#digit").waitFor({ state: "visible", ...WAIT });
-  await page.waitForFunction(() => document.getElementById("status").textContent.endsWith("decrypted in this tab."), null, WAIT);
+  await page.locator("#digit").waitFor({ state: "visible" });
+  await page.waitForFunction(() => document.getElementById("status").textContent.endsWith("decrypted in this tab."));
   return page.locator("#label").textContent();
 }
 
 export async function code(page) {
-  await page.locator("#error").waitFor({ state: "visible", ...WAIT });
+  await page.locator("#error").waitFor({ state: "visible" });
   const text = await page.locator("#error").textContent();
   assert.ok(text.length > 20, text);
   return page.locator("#error").getAttribute("data-code");

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { answer, code, digits, draw, end, network, open, ready, setting, WAIT } from "./harness.mjs";
+import { answer, code, digits, draw, end, network, open, ready, setting } from "./harness.mjs";
 
 const made = setting();
 
@@ -29,7 +29,7 @@ async function asked(page, address, digit) {
   await page.click("#ask");
 }
 
-test("keys, a ciphertext and an answer that are cut at any byte arrive", WAIT, async () => {
+test("keys, a ciphertext and an answer that are cut at any byte arrive", async () => {
   const [child, address] = await made.place.serve(made.model);
   const link = await network(address);
   const page = await open(made.browser);
@@ -65,7 +65,7 @@ test("keys, a ciphertext and an answer that are cut at any byte arrive", WAIT, a
   await end(child, "SIGTERM");
 });
 
-test("a network that is away for some seconds is waited for, while keys are sent and while the server computes", WAIT, async () => {
+test("a network that is away for some seconds is waited for, while keys are sent and while the server computes", async () => {
   const [child, address] = await made.place.serve(made.model);
   const link = await network(address);
   const page = await open(made.browser);
@@ -87,7 +87,7 @@ test("a network that is away for some seconds is waited for, while keys are sent
   await end(child, "SIGTERM");
 });
 
-test("a server that is away for long gets the rest when it is back", WAIT, async () => {
+test("a server that is away for long gets the rest when it is back", async () => {
   const [child, address] = await made.place.serve(made.model);
   const link = await network(address);
   const page = await open(made.browser);
@@ -111,7 +111,7 @@ test("a server that is away for long gets the rest when it is back", WAIT, async
 });
 
 for (const [what, keeps] of [["goes on where it was, of a server that keeps its state", true], ["begins anew, of one that does not", false]]) {
-  test(`an upload in whose middle the server is killed and started again ${what}`, WAIT, async () => {
+  test(`an upload in whose middle the server is killed and started again ${what}`, async () => {
     const state = keeps ? ["--state", join(made.place.folder, "kept")] : [];
     let [child, address] = await made.place.serve(made.model, ...state);
     const page = await open(made.browser);
@@ -137,7 +137,7 @@ for (const [what, keeps] of [["goes on where it was, of a server that keeps its 
   });
 }
 
-test("keys that a killed server lost are sent again", WAIT, async () => {
+test("keys that a killed server lost are sent again", async () => {
   const state = join(made.place.folder, "lost");
   let [child, address] = await made.place.serve(made.model, "--state", state);
   const page = await open(made.browser);
@@ -168,7 +168,7 @@ test("keys that a killed server lost are sent again", WAIT, async () => {
   await end(child, "SIGTERM");
 });
 
-test("a server that forgot the keys between two questions gets new ones", WAIT, async () => {
+test("a server that forgot the keys between two questions gets new ones", async () => {
   let [child, address] = await made.place.serve(made.model);
   const page = await open(made.browser);
   const seen = watch(page);
@@ -185,7 +185,7 @@ test("a server that forgot the keys between two questions gets new ones", WAIT, 
   await end(child, "SIGTERM");
 });
 
-test("keys that expired between two questions are made anew", WAIT, async () => {
+test("keys that expired between two questions are made anew", async () => {
   const [child, address] = await made.place.serve(made.model, "--expiry", "10");
   const page = await open(made.browser);
   const seen = watch(page);
@@ -206,7 +206,7 @@ test("keys that expired between two questions are made anew", WAIT, async () => 
   await end(child, "SIGTERM");
 });
 
-test("a model that is served no more is followed to its next version", WAIT, async () => {
+test("a model that is served no more is followed to its next version", async () => {
   const state = ["--state", join(made.place.folder, "versions")];
   let [child, address] = await made.place.serve(made.model, ...state);
   const page = await open(made.browser);
@@ -226,7 +226,7 @@ test("a model that is served no more is followed to its next version", WAIT, asy
   await end(child, "SIGTERM");
 });
 
-test("two tabs at once each get their own answer", WAIT, async () => {
+test("two tabs at once each get their own answer", async () => {
   const [child, address] = await made.place.serve(made.model);
   // Both in one browser, like two tabs of one user.
   const first = await open(made.browser);

@@ -8,7 +8,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { launch, open, ready, root, setting, WAIT } from "./harness.mjs";
+import { launch, open, ready, root, setting } from "./harness.mjs";
 
 let url;
 const made = setting(async ({ place, model }) => {
@@ -50,7 +50,7 @@ export async function stream(parameters: Uint8Array, keys: Uint8Array, head: Uin
   return { names: files.map(({ path }) => path).sort(), size, program: await readFile(join(folder, "out", "classify.js"), "utf8") };
 }
 
-test("the package has what belongs in it, and its README's program compiles and answers", WAIT, async () => {
+test("the package has what belongs in it, and its README's program compiles and answers", async () => {
   const { names, size, program } = await compiled();
   const modules = ["errors", "index", "manifest", "owner", "protocol", "server", "worker"].flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]);
   const wasm = [".d.ts", ".js", "_bg.wasm", "_bg.wasm.d.ts"].map((end) => `dist/wasm/keywright_client_wasm${end}`);
@@ -91,7 +91,7 @@ async function codes(page, work) {
   return page.evaluate(work);
 }
 
-test("what a caller gets wrong has a code", WAIT, async () => {
+test("what a caller gets wrong has a code", async () => {
   const page = await open(made.browser);
   const sets = [];
   page.on("request", (request) => request.url().endsWith("/v1/keys") && sets.push(request));
@@ -134,7 +134,7 @@ test("what a caller gets wrong has a code", WAIT, async () => {
   await page.context().close();
 });
 
-test("a server refuses what looks like a secret key, wherever it is put", WAIT, async () => {
+test("a server refuses what looks like a secret key, wherever it is put", async () => {
   const page = await open(made.browser);
   const found = await codes(page, async () => {
     const { Server } = await import("/client/dist/server.js");
@@ -167,12 +167,12 @@ test("a server refuses what looks like a secret key, wherever it is put", WAIT, 
   await page.context().close();
 });
 
-test("a page that came over plain HTTP from elsewhere says what it needs", WAIT, async () => {
+test("a page that came over plain HTTP from elsewhere says what it needs", async () => {
   const [, address] = await made.place.serve(made.model, "--name", "phone.test");
   const far = await launch(["--host-resolver-rules=MAP phone.test 127.0.0.1"]);
   const page = await open(far);
   await page.goto(`http://phone.test:${new URL(address).port}`);
-  await page.locator("#error").waitFor({ state: "visible", ...WAIT });
+  await page.locator("#error").waitFor({ state: "visible" });
   assert.equal(await page.locator("#error").getAttribute("data-code"), "insecure_page");
   assert.match(await page.locator("#error").textContent(), /HTTPS/);
   await far.close();

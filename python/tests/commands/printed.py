@@ -19,7 +19,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 def process(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command in a separate process."""
     command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -99,9 +99,7 @@ def test_a_terminal_that_draws_nothing_has_lines(kind: str, monkeypatch: pytest.
     terminal, _, notes = make(interactive=True, kind=kind)
     with terminal.progress("keys", 2) as advance:
         advance(1)
-        deadline = time.monotonic() + 20
         while "keys, " not in notes.getvalue() and "keys: " not in notes.getvalue():
-            assert time.monotonic() < deadline
             time.sleep(0.01)
 
 
@@ -126,7 +124,6 @@ def test_no_test_of_this_file_depends_on_the_environment(environment: dict[str, 
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout

@@ -163,9 +163,8 @@ def test_a_forked_child_is_refused(small: Party) -> None:
     receiver, sender = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=child, args=(sender,))
     process.start()
-    assert receiver.poll(30)
     assert receiver.recv() == f"{os.getpid()} {process.pid}"
-    process.join(30)
+    process.join()
     assert process.exitcode == 0
 
 
@@ -209,7 +208,7 @@ def test_a_pool_ends_with_its_process() -> None:
         "pool = kw.EncryptionPool(kw.SecretKey.generate(p), 4, when_empty='block')\n"
         "pool.encrypt_scalar(1.0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

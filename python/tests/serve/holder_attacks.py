@@ -371,7 +371,7 @@ def _workers(attacked: Attacked) -> None:
     waits.join(0.05)
     assert waits.is_alive()
     jobs.add(_job("honest", HONEST), b"")
-    waits.join(20)
+    waits.join()
     assert (last := taken[-1]) is not None
     assert last.holder == HONEST
     # After a while without others, it has all workers again.
@@ -456,7 +456,7 @@ def _threads(attacked: Attacked) -> None:
 
         def blocked(name: str) -> None:
             ran.append(name)
-            go.wait(20)
+            go.wait()
 
         tasks = [asyncio.ensure_future(threads.run(EVIL, blocked, "evil")) for _ in range(SETS)]
         await asyncio.sleep(0.05)

@@ -82,14 +82,12 @@ def free_port() -> int:
 
 
 def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return
         except OSError:
             assert process.poll() is None, "the server has ended"
-            assert time.monotonic() < deadline
             time.sleep(0.05)
 
 
@@ -159,7 +157,7 @@ def own_place(running: Servers, folder: Path, name: str) -> Place:
     import pg8000.dbapi
 
     request = urllib.request.Request(f"{running.endpoint}/{name}", method="PUT", data=b"")
-    urllib.request.urlopen(request, timeout=20).close()
+    urllib.request.urlopen(request).close()
     host, _, port = running.database.rpartition("@")[2].partition(":")
     connection = pg8000.dbapi.connect(
         "keywright", host=host, port=int(port), database="postgres", password=ENVIRONMENT["PGPASSWORD"]

@@ -65,7 +65,7 @@ class Owner:
     def ask(self, server: Server) -> subprocess.CompletedProcess[str]:
         """Return the program's output."""
         command = [str(self._program), "--insecure", server.url, str(self.folder), str(self.sample)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def scores(self, server: Server) -> Sample:
         """Return the scores of the sample."""

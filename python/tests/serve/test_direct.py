@@ -53,7 +53,7 @@ def write(url: object, data: bytes) -> None:
     """What a client does with an address."""
     headers = {"Content-Type": "application/octet-stream"}
     request = urllib.request.Request(str(url), data=data, method="PUT", headers=headers)
-    urllib.request.urlopen(request, timeout=20).close()
+    urllib.request.urlopen(request).close()
 
 
 def taken(service: Service, identifier: str, offset: int) -> dict[str, object]:

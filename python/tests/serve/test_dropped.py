@@ -17,11 +17,10 @@ from keywright.serve import Server
 
 def relay(connection: socket.socket, server: Server, most: float) -> None:
     """Pass on a request, and so many bytes of its answer."""
-    connection.settimeout(10)
     with (
         contextlib.suppress(OSError),
         connection,
-        socket.create_connection(server.server_address, timeout=10) as there,
+        socket.create_connection(server.server_address) as there,
     ):
         data = connection.recv(1 << 16)
         while b"\r\n\r\n" not in data and (more := connection.recv(1 << 16)):

@@ -80,7 +80,7 @@ def test_a_request_that_does_not_wait_gets_the_state_of_its_job(
     def take_and_end(*arguments: Any, **named: Any) -> Job:
         job = take(*arguments, **named)
         with service.jobs.watched(job, ended.set):
-            assert job.state == "done" or ended.wait(60)
+            assert job.state == "done" or ended.wait()
         return job
 
     monkeypatch.setattr(service.evaluations, "take", take_and_end)
@@ -217,7 +217,7 @@ def test_each_message_and_each_answer_is_recorded_once(
         wait(stored)
         workers.go.set()
         for thread in threads:
-            thread.join(60)
+            thread.join()
         wait(lambda: sum(service.jobs.counts()) == 0)
         assert workers.groups == [1, 3]
         directions = [entry["direction"] for entry in session.seen()["objects"][1:]]  # type: ignore[index]

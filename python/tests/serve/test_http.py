@@ -37,7 +37,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, Any, Mapping[str, str]]:
     """Return status, JSON and headers of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1])
     try:
         # The same identifier for all: equal requests get equal answers.
         connection.request(method, path, body, {"X-Request-Id": "asked", **(headers or {})})
@@ -55,7 +55,7 @@ def ask(
 
 def raw(server: Server, request: bytes, *, ends: bool = False) -> bytes:
     """Return the first bytes of the answer to arbitrary bytes; nothing may follow."""
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
         connection.sendall(request)
         if ends:
             connection.shutdown(socket.SHUT_WR)
@@ -64,15 +64,13 @@ def raw(server: Server, request: bytes, *, ends: bool = False) -> bytes:
 
 def wait(until: Callable[[], bool]) -> None:
     """Wait for what the server does after its answer, or before."""
-    deadline = time.monotonic() + 20
     while not until():
-        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def test_answers_wait_for_no_acknowledgement(server: Server) -> None:
     """A client acknowledges the header of an answer after 40 ms; the body must not wait for that."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1])
     times = []
     for _ in range(41):
         start = time.perf_counter()
@@ -234,7 +232,7 @@ def test_bytes_after_a_refused_body_are_not_a_request(server: Server) -> None:
     """The unread bytes of a body would be parsed as a request, if the connection stayed open."""
     smuggled = b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
     request = b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
         connection.sendall(request + smuggled)
         answers = b""
         while data := connection.recv(1 << 16):
@@ -257,7 +255,7 @@ def test_a_request_smuggled_by_two_lengths_is_not_answered(server: Server, heade
     """The attack: the request that one of two readings hides was answered, 12 of 12."""
     hidden = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
     reply = b""
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
         connection.sendall(b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n" + hidden)
         with contextlib.suppress(ConnectionError):
             while more := connection.recv(1 << 16):
@@ -284,7 +282,7 @@ def test_half_sent_requests_disconnect_nobody(
 
         def connect(start: bytes) -> socket.socket:
             address = ("127.0.0.1", server.server_address[1])
-            connection = stack.enter_context(socket.create_connection(address, timeout=20))
+            connection = stack.enter_context(socket.create_connection(address))
             connection.sendall(start)
             return connection
 
@@ -358,7 +356,7 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
         (b"GET /v1/model HTTP/1.1\r\nX: ", b"x" * 4000),
         (head + data[:1000], data[1000:5000]),
     ):
-        with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
             connection.sendall(start)
             begun = time.monotonic()
             with contextlib.suppress(OSError):
@@ -464,7 +462,7 @@ def test_an_aborted_request_is_not_an_error_of_the_server(
         events.clear()
         for path in (b"/v1/keys", f"/v1/keys/{upload.identifier}/jobs".encode()):
             whole = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"
-            with socket.create_connection(server.server_address, timeout=20) as connection:
+            with socket.create_connection(server.server_address) as connection:
                 connection.sendall(whole)
         wait(lambda: 'requests_total{method="POST",status="400"} 2.0' in service.measure())
         assert 'status="500"' not in service.measure()
@@ -476,7 +474,7 @@ def test_an_aborted_request_is_not_an_error_of_the_server(
 def test_a_header_that_is_too_long_is_answered(server: Server, size: int) -> None:
     """Also where the sender is still sending: a connection that was reset would have told it nothing."""
     begin = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
         connection.sendall(begin)
         for _ in range(size // 10_000):
             connection.sendall(b"x" * 10_000)
@@ -492,7 +490,7 @@ def test_malformed_requests_are_read_for_a_bounded_time(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "REFUSED_S", 0.1)
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         reply = b""
         while more := connection.recv(1 << 16):

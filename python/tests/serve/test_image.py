@@ -105,5 +105,5 @@ def test_the_image_serves_a_model_as_nobody(image: str, tmp_path: Path) -> None:
         run(*inside, *settings["Healthcheck"]["Test"][1:])
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait()
         run("buildah", "rm", container)

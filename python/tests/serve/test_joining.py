@@ -50,7 +50,7 @@ def inferred(
             wait(lambda: bool(workers.groups) and sum(service.jobs.counts()) == len(threads))
         workers.go.set()
         for thread in threads:
-            thread.join(60)
+            thread.join()
         return [results[number] for number in range(len(sizes))]
 
 

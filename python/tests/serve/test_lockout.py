@@ -43,7 +43,7 @@ def opened(server: Server, count: int, start: bytes) -> Iterator[list[socket.soc
     with contextlib.ExitStack() as stack:
         held = []
         for _ in range(count):
-            held.append(stack.enter_context(socket.create_connection(server.server_address, timeout=20)))
+            held.append(stack.enter_context(socket.create_connection(server.server_address)))
             with contextlib.suppress(OSError):
                 held[-1].sendall(start)
         yield held
@@ -143,7 +143,6 @@ def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path) -> None:
             request = b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n"
             with socket.socket() as connection:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
-                connection.settimeout(20)
                 connection.connect(server.server_address)
                 connection.sendall(request)
                 time.sleep(3)
@@ -169,7 +168,7 @@ def test_tls_is_negotiated_within_a_slot(
 
     def secure() -> None:
         with (
-            socket.create_connection(server.server_address, timeout=20) as plain,
+            socket.create_connection(server.server_address) as plain,
             context.wrap_socket(plain, server_hostname="127.0.0.1") as encrypted,
         ):
             encrypted.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -372,7 +371,7 @@ def test_a_pace_remembers_few_addresses() -> None:
 def connect(server: Server, source: str) -> socket.socket:
     """A connection from another address of the loopback."""
     try:
-        return socket.create_connection(server.server_address, 20, (source, 0))
+        return socket.create_connection(server.server_address, source_address=(source, 0))
     except OSError as error:
         if error.errno != errno.EADDRNOTAVAIL:
             raise

@@ -33,7 +33,7 @@ def test_several_parts_are_in_flight(
     def first_wait(method: str, path: str, body: bytes) -> object:
         sent.append(len(body))
         if len(sent) <= IN_FLIGHT:
-            together.wait(20)
+            together.wait()
         return send(method, path, body)
 
     monkeypatch.setattr(remote, "send", first_wait)

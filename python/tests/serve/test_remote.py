@@ -681,7 +681,7 @@ def test_the_command_serves_until_a_signal(place: Place, tmp_path: Path, sample:
         message = framing.join(session._encrypt(sample[None]))
         job = session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)
         process.kill()
-        process.wait(20)
+        process.wait()
     with subprocess.Popen([*command, *state], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
@@ -694,7 +694,7 @@ def test_the_command_serves_until_a_signal(place: Place, tmp_path: Path, sample:
         assert np.abs(session._decrypt(answer, 1)[0] - expected).max() < 1e-3
         session.close()
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait() == 0
     left = Place(tmp_path / "state", place.objects, place.records)
     left.open()
     assert left.held("keys/") == left.held("jobs/") == set()

@@ -114,7 +114,7 @@ def test_a_set_in_use_stays_and_others_wait_for_its_memory() -> None:
         assert not got
         assert "a" in keys
         assert keys.reachable == PLENTY + 60
-    other.join(10)
+    other.join()
     assert got[0].evicted == ["a"]
     assert keys.size == 60
 
@@ -143,7 +143,7 @@ def test_one_worker_loads_a_set_while_others_wait() -> None:
     with pytest.raises(UnknownKeysError):
         fail()
     for other in others:
-        other.join(10)
+        other.join()
     assert sorted(got) == [False, True, True]
     assert keys.loads == 2
 
@@ -221,7 +221,7 @@ def test_any_number_of_threads_stay_within_the_budget() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert not wrong
     assert most == 100
     assert keys.hits + keys.loads == 1600

@@ -56,7 +56,7 @@ def create(
 
 
 def head(server: Server, path: str) -> tuple[int, Mapping[str, str]]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1])
     try:
         connection.request("HEAD", path)
         response = connection.getresponse()
@@ -196,7 +196,7 @@ def test_a_request_for_the_offset_takes_the_upload_over(
         f"PATCH {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/partial-upload\r\n"
         f"Upload-Offset: 0\r\nContent-Length: {len(data)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as stale:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as stale:
         stale.sendall(request.encode() + data[: 3 << 19])
         wait(lambda: uploaded.received >= 1 << 20)
         begun = time.monotonic()
@@ -283,7 +283,7 @@ def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Pla
         upload.configuration = dataclasses.replace(upload.configuration, key_bytes=total + 1)
         headers = {**PARTIAL, "Upload-Offset": "0", "Content-Length": str(total)}
         with Watched() as watched:
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=120)
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1])
             body = stream(upload.configuration.key_set, total)
             connection.request("PATCH", f"/v1/keys/{upload.identifier}", body, headers)
             response = connection.getresponse()

@@ -313,7 +313,7 @@ def result(service: Service, job: Job) -> bytes:
     """Return the answer of a job when it has ended, or raise what it failed with."""
     ended = threading.Event()
     with service.jobs.watched(job, ended.set):
-        assert job.state in ("done", "failed") or ended.wait(60)
+        assert job.state in ("done", "failed") or ended.wait()
     return service.jobs.fetch(job.identifier)
 
 

@@ -47,7 +47,6 @@ def readers(server: Server, path: str, count: int) -> Iterator[list[socket.socke
         for _ in range(count):
             each = stack.enter_context(socket.socket())
             each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            each.settimeout(20.0)
             each.connect(server.server_address)
             each.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
             opened.append(each)
@@ -56,7 +55,7 @@ def readers(server: Server, path: str, count: int) -> Iterator[list[socket.socke
 
 def got(server: Server, path: str) -> tuple[int, bytes]:
     """Status and body of an answer."""
-    with contextlib.closing(http.client.HTTPConnection(*server.server_address, timeout=20)) as connection:
+    with contextlib.closing(http.client.HTTPConnection(*server.server_address)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read()

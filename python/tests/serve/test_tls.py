@@ -81,7 +81,7 @@ def shown(server: Server, version: ssl.TLSVersion | None = None) -> bytes:
     if version is not None:
         context.minimum_version = context.maximum_version = version
     with (
-        socket.create_connection(server.server_address, timeout=20) as plain,
+        socket.create_connection(server.server_address) as plain,
         context.wrap_socket(plain) as encrypted,
     ):
         certificate = encrypted.getpeercert(binary_form=True)
@@ -108,7 +108,7 @@ def test_a_client_infers_over_tls_and_trusts_no_other_certificate(
         with RemoteModel(server.url, insecure=True).session() as session:
             assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
         # A client that speaks plain HTTP gets no answer, and the server continues.
-        plain = http.client.HTTPConnection(*server.server_address, timeout=20)
+        plain = http.client.HTTPConnection(*server.server_address)
         plain.request("GET", "/health")
         with pytest.raises((OSError, http.client.HTTPException)):
             plain.getresponse()
@@ -213,7 +213,7 @@ def test_records_count_as_reads(encrypted: Server, monkeypatch: pytest.MonkeyPat
     sent 700 such records in one read of each of 200 connections, and a newcomer waited for all of them."""
     reads, records = counted(monkeypatch), 4000
     with (
-        socket.create_connection(encrypted.server_address, timeout=20) as plain,
+        socket.create_connection(encrypted.server_address) as plain,
         trusting().wrap_socket(plain) as connection,
     ):
         for byte in b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\na: ":
@@ -249,7 +249,7 @@ def test_reads_of_a_negotiation_count(encrypted: Server, monkeypatch: pytest.Mon
     with pytest.raises(ssl.SSLWantReadError):
         negotiation.do_handshake()
     hello = leaving.read()
-    with socket.create_connection(encrypted.server_address, timeout=20) as connection:
+    with socket.create_connection(encrypted.server_address) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for place in range(len(hello)):
             connection.send(hello[place : place + 1])
@@ -305,7 +305,7 @@ def test_records_of_an_address_wait_while_others_are_served(
 def get_over_tls(server: Server, source: str, records: int = 0) -> bytes:
     """Return the answer to a request that has so many more records of one byte."""
     with (
-        socket.create_connection(server.server_address, timeout=60, source_address=(source, 0)) as plain,
+        socket.create_connection(server.server_address, source_address=(source, 0)) as plain,
         trusting().wrap_socket(plain) as connection,
     ):
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\na: ")

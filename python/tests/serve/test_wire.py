@@ -151,7 +151,7 @@ REFUSED = {
 def replies(server: Server, sent: bytes) -> bytes:
     """All that the server answers until it ends the connection."""
     reply = b""
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(sent)
             connection.shutdown(socket.SHUT_WR)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
-from keywright.client import RemoteModel
 from keywright.model import Model
-from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.service import ServiceLimits
-from tests.serve.network import INPUTS, listening
+from tests.serve.cluster.asking import asking
+from tests.serve.network import listening
 
 pytestmark = [
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'keywright[cluster]'"),
@@ -42,47 +39,17 @@ def test_replicas_come_under_load_and_go_without(
         (application,) = serve.status().applications.values()
         return int(application.deployments["replicas"].replica_states.get("RUNNING", 0))
 
-    def wait_for(count: int) -> None:
-        deadline = time.monotonic() + 180
-        while running() != count:
-            assert time.monotonic() < deadline, (count, running(), errors)
-            time.sleep(0.2)
-
     workers = RayWorkers("local", tmp_path, Replicas(1, 2, 1))
     service = Service(full, tmp_path / "state", workers=workers, limits=ServiceLimits(capacity=CLIENTS))
-    errors: list[BaseException] = []
-    stop, right = threading.Event(), [0] * CLIENTS
-
-    def ask(client: int) -> None:
-        try:
-            with RemoteModel(server.url, insecure=True).session() as session:
-                while not stop.is_set():
-                    sample = np.random.default_rng(client * 1000 + right[client]).uniform(-1, 1, INPUTS)
-                    assert np.abs(session.infer(sample) - run_clear(full.program, sample)).max() < 1e-3
-                    right[client] += 1
-        except BaseException as error:  # noqa: BLE001 - threads swallow them
-            errors.append(error)
-
     try:
         service.prepare()
         assert running() == 1
         with listening(service) as server:
-            threads = [threading.Thread(target=ask, args=(client,)) for client in range(CLIENTS)]
-            for thread in threads:
-                thread.start()
-            try:
-                wait_for(2)
-                before = list(right)
-                deadline = time.monotonic() + 60
-                while not all(now > then for now, then in zip(right, before, strict=True)):
-                    assert time.monotonic() < deadline
-                    time.sleep(0.1)
-            finally:
-                stop.set()
-                for thread in threads:
-                    thread.join(60)
-            assert errors == []
-            wait_for(1)
+            with asking(server.url, full, CLIENTS) as clients:
+                clients.wait_for(lambda: running() == 2)
+                clients.wait_for_answers()
+            while running() != 1:
+                time.sleep(0.2)
     finally:
         service.close()
         workers.close()

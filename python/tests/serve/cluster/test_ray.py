@@ -19,6 +19,7 @@ from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.service import ServiceLimits
+from tests.serve.cluster.asking import asking
 from tests.serve.network import INPUTS, listening
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def loads(service: Service) -> dict[str, float]:
 
 def said(workers: RayWorkers, method: str) -> list[dict[str, Any]]:
     """Return the answers of all replicas."""
-    answers: list[dict[str, Any]] = workers.handle.broadcast(method).results(timeout_s=30)
+    answers: list[dict[str, Any]] = workers.handle.broadcast(method).results()
     return answers
 
 
@@ -92,28 +93,11 @@ def test_keys_stay_where_they_are(server: Server, service: Service, full: Model)
 
 
 def test_a_replica_that_is_killed_loses_no_job(server: Server, full: Model, workers: RayWorkers) -> None:
-    stop, right = threading.Event(), [0] * CLIENTS
-
-    def ask(client: int) -> None:
-        with RemoteModel(server.url, insecure=True).session() as session:
-            while not stop.is_set():
-                seed = 100 * client + right[client]
-                values = session.infer(sample(seed))
-                assert np.abs(values - run_clear(full.program, sample(seed))).max() < 1e-3
-                right[client] += 1
-
-    threads = [threading.Thread(target=ask, args=(client,)) for client in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    wait_for(lambda: min(right) >= 1)
-    for _ in range(2):
-        before = list(right)
-        os.kill(a_process(workers), signal.SIGKILL)
-        wait_for(lambda before=before: all(now > then for now, then in zip(right, before, strict=True)))
-    stop.set()
-    for thread in threads:
-        thread.join(60.0)
-    assert not any(thread.is_alive() for thread in threads)
+    with asking(server.url, full, CLIENTS) as clients:
+        clients.wait_for_answers()
+        for _ in range(2):
+            os.kill(a_process(workers), signal.SIGKILL)
+            clients.wait_for_answers()
 
 
 def test_jobs_of_an_earlier_process_wait_until_the_replicas_are_there(
@@ -140,27 +124,18 @@ def test_jobs_of_an_earlier_process_wait_until_the_replicas_are_there(
     borrower.join(0.3)
     assert borrower.is_alive()
     workers.prepare([])
-    borrower.join(60.0)
+    borrower.join()
     assert len(lent) == 1
 
 
 def a_process(workers: RayWorkers) -> int:
     """Return the process of a replica that answers. Ray may still list the one that was killed before."""
-    deadline = time.monotonic() + 180.0
-    while time.monotonic() < deadline:
+    while True:
         asked = workers.handle.broadcast("record_replica_metadata")
-        for answer in asked.results(timeout_s=30, return_exceptions=True):
+        for answer in asked.results(return_exceptions=True):
             if isinstance(answer, dict):
                 return int(answer["pid"])
         time.sleep(0.1)
-    raise AssertionError("no replica answers")
-
-
-def wait_for(condition: Any, limit: float = 180.0) -> None:
-    deadline = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_keys_that_are_deleted_are_let_go_everywhere(
