@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.polynomial_choice import ANSWER_SHARE, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.front_ends.estimator_refusals import not_taken
-from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
+from keywright.compiler.front_ends.feature_names import as_fitted
 from keywright.compiler.front_ends.scikit_learn.comparison import ROUNDED, method_of, own_answers
 from keywright.errors.network import ModelRefusedError, RefusalError
 from keywright.program.arrays import table_names
@@ -55,7 +55,7 @@ def with_estimator(
     if not len(run.samples) or calibration is None:
         return approximated
     given = some_samples(calibration, COMPARED)
-    few = as_fitted(given, feature_names(model, calibration))
+    few = as_fitted(model, given)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

@@ -126,6 +126,11 @@ FORMS: dict[str, tuple[str, str]] = {
             "each of its estimators reads the answers of those before",
             "fit a MultiOutputClassifier or MultiOutputRegressor of linear estimators",
         ),
+        (
+            "TransformedTargetRegressor",
+            "its inverse transform is written only behind a linear regressor",
+            "compile its regressor_, and apply transformer_.inverse_transform to the answers",
+        ),
         ("OutputCodeClassifier", UNWRITTEN, "fit a OneVsRestClassifier of linear estimators"),
         ("SelfTrainingClassifier", UNWRITTEN, "compile its estimator_"),
         (
