@@ -269,7 +269,7 @@ def test_columns_that_are_dropped_may_be_absent(dropping: Any, last: Any, tmp_pa
     model = make_pipeline(clone(dropping), clone(last)).fit(frame, REAL)
     without, expected = frame.drop(columns="price"), model.predict(frame[:5])
     full = frame.assign(price=[None, *range(len(frame) - 1)])
-    programs = []
+    programs: list[Program] = []
     for calibration in (frame, without, full, full.to_numpy()):
         compiled = kw.compile(model, calibration=calibration)
         compiled.save(tmp_path / str(len(programs)))

@@ -3,6 +3,8 @@ the library's own predictions."""
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import keywright as kw
@@ -136,22 +138,13 @@ def boosters() -> dict[str, Callable[[], Any]]:
             max_iter=6, max_depth=4, categorical_features="from_dtype"
         ),
     }
-    try:
-        import lightgbm
-
-        known["lightgbm"] = lambda: lightgbm.LGBMRegressor(
-            n_estimators=6, max_depth=4, min_child_samples=5, verbose=-1, min_data_per_group=5, cat_smooth=1
-        )
-    except ImportError:
-        pass
-    try:
-        import xgboost
-
-        known["xgboost"] = lambda: xgboost.XGBRegressor(
-            n_estimators=6, max_depth=4, enable_categorical=True, tree_method="hist"
-        )
-    except ImportError:
-        pass
+    if find_spec("lightgbm"):
+        options = {"min_child_samples": 5, "min_data_per_group": 5, "cat_smooth": 1, "verbose": -1}
+        lightgbm: Any = import_module("lightgbm")
+        known["lightgbm"] = lambda: lightgbm.LGBMRegressor(n_estimators=6, max_depth=4, **options)
+    if find_spec("xgboost"):
+        xgboost: Any = import_module("xgboost")
+        known["xgboost"] = lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=4, enable_categorical=True)
     return known
 
 

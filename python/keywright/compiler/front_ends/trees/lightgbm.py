@@ -110,8 +110,8 @@ def _read(
     if labels is None and objective in ("binary", "multiclass", "multiclassova"):
         labels = np.arange(max(outputs, 2))
     last = last_step.of_booster(transform, labels, outputs)
-    known = tuple((None, list(each)) for each in dump.get("pandas_categorical") or ())
-    reads = Features(int(dump["max_feature_idx"]) + 1, missing=True, categories=known)
+    categories = tuple((None, list(each)) for each in dump.get("pandas_categorical") or ())
+    reads = Features(int(dump["max_feature_idx"]) + 1, missing=True, categories=categories)
     return Ensemble(reads, *joined(trees), np.zeros(outputs), last, factor)
 
 

@@ -66,7 +66,7 @@ def of_gradient_boosting(model: Any) -> Ensemble:
 def of_histogram_boosting(model: Any) -> Ensemble:
     """Read a histogram gradient boosting, whose categories are places among those that it knows."""
     base = np.ravel(model._baseline_prediction).astype(np.float64)
-    order, categories = _places_of(model), ()
+    order, categories = _places_of(model), tuple[tuple[int, Sequence[Any]], ...]()
     if model._preprocessor is not None:
         encoder = model._preprocessor.named_transformers_["encoder"]
         categories = tuple(zip(order.tolist(), map(list, encoder.categories_), strict=False))
