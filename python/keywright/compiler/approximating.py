@@ -362,7 +362,7 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     if fit.accuracy is not None and not labelled and (several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:
-        chosen = choose(graph, run, fit, price)
+        chosen = choose(graph, run, fit, price, read.client_part)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     joint = None

@@ -23,6 +23,13 @@ from keywright.program.fit_report import COMPARED, AnswerDifference
 SHOWN = 5
 """Samples that a message names."""
 
+POLYNOMIALS = "its polynomials and its last steps are not close enough; fix finer ones (activations=)"
+ROUNDINGS = (
+    "its steps round numbers otherwise than the form of it that was compiled; run the steps before its last "
+    "one before the client, and compile the last one for their output"
+)
+"""What an estimator and its program differ by, and what helps."""
+
 CHUNK = 256
 """Samples that go through the last steps at a time."""
 
@@ -40,8 +47,7 @@ def with_estimator(
 
     Args:
         calibration: the samples of the model's run, in their order.
-        accuracy, error: that `keywright.compiler.Fit` requires, here of the estimator's own predictions, if
-            no polynomial stands for a function.
+        accuracy, error: that `keywright.compiler.Fit` requires, here of the estimator's own predictions.
 
     Raises:
         ModelRefusedError: the estimator does not take the samples, gives no number for one, or differs by
@@ -93,8 +99,7 @@ def with_estimator(
                     ANSWER_SHARE * half if error is None else error,
                 )
             )
-    if not approximated.fitted:  # What polynomials change is judged by itself, before the last steps.
-        _require_close(model, differences, same, accuracy, error)
+    _require_close(model, differences, same, accuracy, error, polynomials=bool(approximated.fitted))
     export = replace(run.export, estimator=tuple(differences), equal_labels=same)
     return replace(approximated, run=replace(run, export=export))
 
@@ -105,11 +110,14 @@ def _require_close(
     same: float | None,
     accuracy: float | None,
     error: float | None,
+    *,
+    polynomials: bool,
 ) -> None:
     """Refuse a model that is further from its estimator than required.
 
     Args:
         same: share of equal labels; None without labels.
+        polynomials: whether some stand for functions.
 
     Raises:
         ModelRefusedError: names every difference above the requirement.
@@ -126,10 +134,9 @@ def _require_close(
         raise ModelRefusedError(
             [
                 RefusalError(
-                    f"against {kind} itself, on the calibration data, {' and '.join(missed)}: its steps "
-                    "round numbers otherwise than the form of it that was compiled; run the steps before its "
-                    "last one before the client, and compile the last one for their output, or require less "
-                    "(accuracy=, error=)",
+                    f"against {kind} itself, on the calibration data, {' and '.join(missed)}: "
+                    + (POLYNOMIALS if polynomials else ROUNDINGS)
+                    + ", or require less (accuracy=, error=)",
                     code="accuracy",
                     model=kind,
                 )
