@@ -108,10 +108,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
                 calibration = _without(calibration, loaded, inputs)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        trees = not isinstance(loaded, onnx.ModelProto) or has_trees(loaded)
-        for name in ("bins", "thresholds"):
-            if fit.get(name) is not None and not trees:
-                raise ParameterError(f"{name}= is of trees, and the model has none; leave it out", what=name)
+        _require_trees(loaded, fit)
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
         accuracy, error = fit.get("accuracy"), fit.get("error")
         approximated = with_estimator(approximated, model, calibration, accuracy, error)
@@ -136,6 +133,19 @@ def _require_known(options: Mapping[str, object]) -> None:
         if name not in FitOptions.__annotations__:
             text = f"compile() got an unexpected keyword argument {name!r}"
             raise TypeError(f"{text}; {meant(name, [each for each in known if each != 'fit'])}")
+
+
+def _require_trees(loaded: object, options: Mapping[str, object]) -> None:
+    """Refuse arguments about trees for a model without.
+
+    Raises:
+        ParameterError: names the argument.
+    """
+    if not isinstance(loaded, onnx.ModelProto) or has_trees(loaded):
+        return
+    for name in ("bins", "thresholds"):
+        if options.get(name) is not None:
+            raise ParameterError(f"{name}= is of trees, and the model has none; leave it out", what=name)
 
 
 def _require_samples(calibration: Any) -> None:
