@@ -37,7 +37,7 @@ from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.bounding import largest_and_outputs
 from keywright.compiler.placement.costs import CostTable
-from keywright.compiler.trees.ensemble import Ensemble
+from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
 from keywright.errors.choices import require_integer
 from keywright.errors.engine import EncodeError
@@ -66,7 +66,7 @@ NO_NUMBER = -1e30
 """Values below this, down to minus infinity, are masks and no features."""
 
 ModelFile = onnx.ModelProto | str | Path | bytes
-Source = ModelFile | Ensemble
+Source = ModelFile | Ensemble | EncodedEnsemble
 """A model, its bytes, or its path; or an ensemble of trees."""
 
 
@@ -225,6 +225,10 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
     """
     if isinstance(model, Ensemble):
         return PreparedModel(model, _in_order(fit, model.names), None, model.names)
+    if isinstance(model, EncodedEnsemble):
+        if fit.calibration is not None:
+            fit = replace(fit, calibration=model.steps.features(fit.calibration)[0])
+        return PreparedModel(model.trees, fit, model.steps)
     try:
         loaded = load_model(model)
         columns = names_in(loaded)
@@ -358,7 +362,7 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     if fit.accuracy is not None and not labelled and (several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:
-        chosen = choose(graph, run, fit, price)
+        chosen = choose(graph, run, fit, price, read.client_part)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     joint = None

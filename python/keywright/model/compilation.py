@@ -1,5 +1,6 @@
 """`compile`: compiles a model for private inference."""
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.feature_names import with_used_columns
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
+from keywright.compiler.front_ends.trees.onnx_ml import has_trees
 from keywright.errors import EncodeError, ModelRefusedError, ParameterError
-from keywright.errors.choices import require_choice
+from keywright.errors.choices import meant, require_choice
 from keywright.errors.network import RefusalError
 from keywright.plan.memory.machine import large_blocks_kept
 from keywright.program.arrays import table_names
@@ -89,6 +91,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         ParameterError: an unknown name, contradictory choices, or ciphertexts
             with fewer slots than the batch has samples.
     """
+    _require_known(fit)
     require_choice("client", client, get_args(Client))
     if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
         raise ParameterError(
@@ -105,6 +108,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
                 calibration = _without(calibration, loaded, inputs)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
+        _require_trees(loaded, fit)
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
         accuracy, error = fit.get("accuracy"), fit.get("error")
         approximated = with_estimator(approximated, model, calibration, accuracy, error)
@@ -116,6 +120,32 @@ def compile(  # noqa: A001 (read as keywright.compile)
         compiled = Model.of(own, compilation, fixed_batch=batch is not None)
         compiled.require_precision()
     return compiled
+
+
+def _require_known(options: Mapping[str, object]) -> None:
+    """Refuse keyword arguments that `compile` does not have.
+
+    Raises:
+        TypeError: asks whether the nearest is meant.
+    """
+    known = [*FitOptions.__annotations__, *inspect.signature(compile).parameters]
+    for name in options:
+        if name not in FitOptions.__annotations__:
+            text = f"compile() got an unexpected keyword argument {name!r}"
+            raise TypeError(f"{text}; {meant(name, [each for each in known if each != 'fit'])}")
+
+
+def _require_trees(loaded: object, options: Mapping[str, object]) -> None:
+    """Refuse arguments about trees for a model without.
+
+    Raises:
+        ParameterError: names the argument.
+    """
+    if not isinstance(loaded, onnx.ModelProto) or has_trees(loaded):
+        return
+    for name in ("bins", "thresholds"):
+        if options.get(name) is not None:
+            raise ParameterError(f"{name}= is of trees, and the model has none; leave it out", what=name)
 
 
 def _require_samples(calibration: Any) -> None:

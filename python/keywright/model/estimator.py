@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.polynomial_choice import ANSWER_SHARE, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.front_ends.estimator_refusals import not_taken
-from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
+from keywright.compiler.front_ends.feature_names import as_fitted
 from keywright.compiler.front_ends.scikit_learn.comparison import ROUNDED, method_of, own_answers
 from keywright.errors.network import ModelRefusedError, RefusalError
 from keywright.program.arrays import table_names
@@ -22,6 +22,13 @@ from keywright.program.fit_report import COMPARED, AnswerDifference
 
 SHOWN = 5
 """Samples that a message names."""
+
+POLYNOMIALS = "its polynomials and its last steps are not close enough; fix finer ones (activations=)"
+ROUNDINGS = (
+    "its steps round numbers otherwise than the form of it that was compiled; run the steps before its last "
+    "one before the client, and compile the last one for their output"
+)
+"""What an estimator and its program differ by, and what helps."""
 
 CHUNK = 256
 """Samples that go through the last steps at a time."""
@@ -40,8 +47,7 @@ def with_estimator(
 
     Args:
         calibration: the samples of the model's run, in their order.
-        accuracy, error: that `keywright.compiler.Fit` requires, here of the estimator's own predictions, if
-            no polynomial stands for a function.
+        accuracy, error: that `keywright.compiler.Fit` requires, here of the estimator's own predictions.
 
     Raises:
         ModelRefusedError: the estimator does not take the samples, gives no number for one, or differs by
@@ -55,7 +61,7 @@ def with_estimator(
     if not len(run.samples) or calibration is None:
         return approximated
     given = some_samples(calibration, COMPARED)
-    few = as_fitted(given, feature_names(model, calibration))
+    few = as_fitted(model, given)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -93,8 +99,7 @@ def with_estimator(
                     ANSWER_SHARE * half if error is None else error,
                 )
             )
-    if not approximated.fitted:  # What polynomials change is judged by itself, before the last steps.
-        _require_close(model, differences, same, accuracy, error)
+    _require_close(model, differences, same, accuracy, error, polynomials=bool(approximated.fitted))
     export = replace(run.export, estimator=tuple(differences), equal_labels=same)
     return replace(approximated, run=replace(run, export=export))
 
@@ -105,11 +110,14 @@ def _require_close(
     same: float | None,
     accuracy: float | None,
     error: float | None,
+    *,
+    polynomials: bool,
 ) -> None:
     """Refuse a model that is further from its estimator than required.
 
     Args:
         same: share of equal labels; None without labels.
+        polynomials: whether some stand for functions.
 
     Raises:
         ModelRefusedError: names every difference above the requirement.
@@ -126,10 +134,9 @@ def _require_close(
         raise ModelRefusedError(
             [
                 RefusalError(
-                    f"against {kind} itself, on the calibration data, {' and '.join(missed)}: its steps "
-                    "round numbers otherwise than the form of it that was compiled; run the steps before its "
-                    "last one before the client, and compile the last one for their output, or require less "
-                    "(accuracy=, error=)",
+                    f"against {kind} itself, on the calibration data, {' and '.join(missed)}: "
+                    + (POLYNOMIALS if polynomials else ROUNDINGS)
+                    + ", or require less (accuracy=, error=)",
                     code="accuracy",
                     model=kind,
                 )

@@ -116,6 +116,16 @@ class Vote:
             return cls(k, fields["weights"], labels, fields["mean"])
 
 
+OTHERS = dict.fromkeys(
+    ("RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer"),
+    ("takes all vectors within a radius, of which there may be any number", "fit one of the k nearest"),
+) | dict.fromkeys(
+    ("KNeighborsTransformer", "NearestNeighbors"),
+    ("has no vote of its nearest vectors", "search its vectors by Index.of"),
+)
+"""Why models of neighbours are refused that `keywright.compile` refuses, too, and what to do instead."""
+
+
 def from_estimator(
     estimator: Any, *, levels: int = DEFAULT_LEVELS, radius: float | None = None
 ) -> tuple[Index, Vote]:
@@ -152,10 +162,9 @@ def from_estimator(
         vectors, metric = _fitted(estimator, "cluster_centers_", name), "euclidean"
         vote = Vote(1, "uniform", list(range(len(vectors))))
     else:
-        raise SearchError(
-            f"{name} is not a model of neighbours or clusters; compile it with keywright.compile",
-            code="estimator",
-        )
+        why, way = OTHERS.get(name, ("is not a model of neighbours or clusters", ""))
+        way = way or "compile it with keywright.compile"
+        raise SearchError(f"{name} {why}; {way}", code="estimator")
     index = Index.of(vectors, metric=metric, levels=levels, radius=radius)
     _require_same(estimator, np.asarray(vectors, np.float64), vote, metric)
     return index, vote

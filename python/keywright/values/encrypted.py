@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
@@ -18,6 +18,7 @@ from keywright._core import (
     LinearTransform,
 )
 from keywright.errors import EncodeError, NoiseError, OperandError
+from keywright.errors.choices import require_integer
 from keywright.minimax.composite import sign_composite
 
 from . import functions
@@ -56,6 +57,8 @@ class _Value(
     """What the ciphertexts of both schemes, bound to an evaluator, have in common."""
 
     __slots__ = ("ciphertext", "evaluator")
+    _roots: ClassVar[str] = ""
+    """What stands for other powers, as the end of a message."""
 
     if TYPE_CHECKING:
 
@@ -87,11 +90,14 @@ class _Value(
     def __pow__(self, exponent: "int | np.integer[Any]") -> Self:
         """Product of ``exponent`` copies, ceil(log2(exponent)) multiplications in a row."""
         if isinstance(exponent, bool) or not isinstance(exponent, int | np.integer):
-            return NotImplemented
+            raise TypeError(
+                f"encrypted values have powers of whole numbers, not of {exponent!r:.40}{self._roots}"
+            )
         exponent = int(exponent)
         if exponent < 1:
             raise ValueError(
                 f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
+                f"{self._roots}"
             )
         if exponent == 1:
             return self
@@ -146,8 +152,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     __slots__ = ("_at_scale", "interval")
     _computed = (
         "use their operators and methods, such as x.sum(), x.mean(), x.dot(y), M @ x, "
-        "x.polyval(coefficients), x.exp() and x << steps, or decrypt them first"
+        "x.polyval(coefficients), x.abs(), x.exp() and x << steps, or decrypt them first"
     )
+    _roots = "; use x.sqrt(), x.inverse_sqrt() or x.inverse(), on a range"
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext) -> None:
         super().__init__(evaluator, ciphertext)
@@ -296,9 +303,21 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         """Return the sum of all slots in every slot; uses rotations by powers of two."""
         return self._moved(self.evaluator.inner_sum)
 
-    def mean(self) -> Self:
-        """Return the mean of all slots in every slot; uses one level."""
-        return self.sum() / self._slots
+    def mean(self, count: int | None = None) -> Self:
+        """Return the mean in every slot; uses one level.
+
+        Args:
+            count: number of values, if the slots behind them hold 0, as those do that were not given to
+                `Encryptor.encrypt`. By default all slots are values, unused ones too.
+
+        Raises:
+            ParameterError: the count is not an integer.
+            ValueError: it is below 1, or above the number of slots.
+        """
+        values = self._slots if count is None else require_integer("count", count)
+        if not 1 <= values <= self._slots:
+            raise ValueError(f"{self._slots} slots hold 1 to {self._slots} values, got count={values}")
+        return self.sum() / values
 
     def polyval(self, coefficients: "ArrayLike") -> Self:
         """Evaluate the polynomial with these coefficients, constant term first as in `numpy.polynomial`
@@ -345,8 +364,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Args:
             error: bound on the distance of the polynomial from the function, 2^-10 of the function's largest
                 value by default. The polynomial has the fewest levels for which `functions.error_bound`
-                proves it, and one level maps the range to [-1, 1]. The errors of encryption come on top
-                (`Ciphertext.error_bound`).
+                proves it, and one level maps the range to [-1, 1]. The errors of encryption come on top:
+                `Ciphertext.error_bound` of the result, and of what is computed with it, holds these alone.
 
         Raises:
             OperandError: no range is declared, or the function is not defined on it.

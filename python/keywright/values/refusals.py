@@ -44,6 +44,12 @@ class NoArray:
     def __array__(self, dtype: object = None, copy: object = None) -> None:
         raise TypeError(_refusal("numpy arrays do not hold", self))
 
+    def _uncomputed(self, *_operands: object) -> NoReturn:
+        raise TypeError(_refusal("this operation of Python does not compute on", self))
+
+    __abs__ = __round__ = __floor__ = __ceil__ = __trunc__ = _uncomputed
+    __floordiv__ = __mod__ = __divmod__ = __rfloordiv__ = __rmod__ = __rdivmod__ = __rpow__ = _uncomputed
+
     def __array_function__(self, function: Any, *_arguments: object) -> None:
         name = getattr(function, "__name__", "a function")
         raise TypeError(_refusal(f"numpy.{name} does not compute on", self))

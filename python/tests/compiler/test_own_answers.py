@@ -3,6 +3,7 @@ exporter computes something else."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +17,15 @@ from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
 from keywright.model.estimator import with_estimator
 from keywright.program.fit_report import ExportDifferences, FitReport, OutputDifference
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    VotingClassifier,
+)
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
@@ -31,7 +38,7 @@ from sklearn.linear_model import (
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.neural_network import MLPRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -157,6 +164,33 @@ def test_an_error_is_from_the_estimator() -> None:
     (difference,) = fit.export.estimator
     assert difference.name == "predict"
     assert "against the estimator itself, on the calibration samples (at most 4,096), predict" in str(fit)
+
+
+ANSWERED: dict[str, Any] = {
+    "calibrated by sigmoids": CalibratedClassifierCV(SVC(), cv=3),
+    "calibrated by pieces": CalibratedClassifierCV(SVC(C=30), method="isotonic", cv=3),
+    "perceptron": MLPClassifier(hidden_layer_sizes=(8,), max_iter=900, random_state=0),
+    "trees of counts": HistGradientBoostingRegressor(loss="poisson", max_iter=20),
+}
+
+
+@pytest.mark.parametrize("error", [0.1, 0.02])
+@pytest.mark.parametrize("name", ANSWERED)
+def test_an_error_is_that_of_the_answers(name: str, error: float) -> None:
+    """Whatever amplifies errors of scores behind the polynomials, and wherever they come from."""
+    counts = np.random.default_rng(1).poisson(np.exp(FREE[:, 0]))
+    model = make_pipeline(StandardScaler(), clone(ANSWERED[name]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(FREE, counts if name == "trees of counts" else TWO)
+    expected = model.predict(FREE)[:, None] if name == "trees of counts" else model.predict_proba(FREE)
+    try:
+        compiled = kw.compile(model, FREE, error=error)
+    except ModelRefusedError as refused:
+        assert "error" in str(refused)  # noqa: PT017 (compiling it is right, too)
+        return
+    answers = [*compiled.answers(compiled.simulate(FREE, repetitions=1).outputs).values()]
+    assert np.abs(answers[-1].reshape(expected.shape) - expected).max() <= error
 
 
 def test_every_calibration_sample_is_compared_with_the_estimator() -> None:

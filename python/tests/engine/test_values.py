@@ -352,6 +352,38 @@ def test_exponents_are_integers_of_any_type(pair: Pair) -> None:
             pair.x**exponent  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 2.0, 0, -1, None, "2"])
+def test_other_exponents_are_refused_with_the_functions_in_their_place(pair: Pair, exponent: Any) -> None:
+    kind = ValueError if isinstance(exponent, int) else TypeError
+    with pytest.raises(kind, match=r"use x\.sqrt\(\), x\.inverse_sqrt\(\) or x\.inverse\(\), on a range"):
+        pair.x**exponent
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        *(abs, round, math.floor, math.ceil, math.trunc, lambda x: x // 2, lambda x: x % 2),
+        *(lambda x: 7 // x, lambda x: 7 % x, lambda x: 2**x, lambda x: np.float64(2) ** x),
+    ],
+)
+def test_operations_of_python_that_nobody_computes_name_the_methods(pair: Pair, operation: Any) -> None:
+    with pytest.raises(TypeError, match=r"does not compute on encrypted values .*x\.abs\(\)"):
+        operation(pair.x)
+
+
+def test_means_of_fewer_values_than_slots(pair: Pair) -> None:
+    """Slots without a value hold 0, and count unless the number of values is said."""
+    values = np.array([1.0, -2.0, 3.0, 4.0, 0.5]) / 4
+    x = pair.x.evaluator(pair.encryptor.encrypt(values, slots=8, magnitude=1))
+    for mean, expected in ((x.mean(), values.sum() / 8), (x.mean(count=5), values.mean())):
+        assert np.abs(pair.decryptor.decrypt(mean) - expected).max() <= mean.ciphertext.error_bound
+    for count in (0, -1, 9):
+        with pytest.raises(ValueError, match="8 slots hold 1 to 8 values"):
+            x.mean(count)
+    with pytest.raises(kw.errors.ParameterError, match=r"count is 2\.5"):
+        x.mean(2.5)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e3, 1e6, 1e9, 1e12, 1e16, 1e20])
 @pytest.mark.parametrize("name", ["constant", "vector", "polynomial", "product"])
 def test_errors_of_double_precision_are_stated(pair: Pair, name: str, size: float) -> None:

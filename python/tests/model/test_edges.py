@@ -14,7 +14,7 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.compiler import check
-from keywright.errors import EncodeError, FolderError, OutOfRangeError
+from keywright.errors import EncodeError, FolderError, ModelRefusedError, OutOfRangeError
 from keywright.errors.engine import FormatError, ParameterError
 from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest
@@ -263,6 +263,15 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
     arguments: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         "activations": ({"activations": "relu"}, ParameterError, "by its name"),
         "too many labels": ({"labels": ["a", "b"]}, ParameterError, "2 labels were given for 1 outputs"),
+        "ranges": ({"ranges": (-1, 1)}, ParameterError, r"Ranges\(input_range=\(low, high\)\)"),
+        "accuracy": ({"accuracy": "high"}, ParameterError, "accuracy is 'high'; use a number"),
+        "error": ({"error": [1]}, ParameterError, r"error is \[1\]; use a number"),
+        "noise": ({"noise": "low"}, ParameterError, "noise is 'low'"),
+        "bins without trees": ({"bins": 32}, ParameterError, "bins= is of trees, and the model has none"),
+        "thresholds without trees": ({"thresholds": "public"}, ParameterError, "thresholds= is of trees"),
+        "an unknown name": ({"acuracy": 0.9}, TypeError, "'acuracy'; did you mean 'accuracy'"),
+        "an unknown name of its own": ({"sample": 3}, TypeError, "'sample'; did you mean 'samples'"),
+        "a strange name": ({"quux": 3}, TypeError, "'quux'; use one of them"),
         "an empty array": ({"calibration": samples[:0]}, EncodeError, "calibration data hold no samples"),
         "an empty list": ({"calibration": []}, EncodeError, "calibration data hold no samples"),
         "an empty column": ({"calibration": {"x": samples[:0]}}, EncodeError, "hold no samples"),
@@ -270,6 +279,31 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
     for name, (options, kind, text) in arguments.items():
         with pytest.raises(kind, match=text):
             pytest.fail(f"{name} gives {kw.compile(network, **({'calibration': samples} | options))}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"input_range": 3}, "input_range=3 is no range"),
+        ({"input_range": (1, 2, 3)}, "is no range"),
+        ({"input_range": ("a", "b")}, "an end of input_range is 'a'"),
+        ({"margin": "wide"}, "margin is 'wide'"),
+        ({"headroom": None}, "headroom is None"),
+    ],
+)
+def test_ranges_of_another_kind_are_refused_as_such(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ParameterError, match=text):
+        compiler.Ranges(**arguments)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_folder_is_no_model(kind: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ModelRefusedError, match=r"is a folder, and a model is an ONNX file.*keywright\.load"):
+        kw.compile(kind(tmp_path))
+    for command in (["compile", "--out", str(tmp_path / "out")], ["infer", "--explain"], ["info"]):
+        assert main([command[0], str(tmp_path), *command[1:]]) == 2
+        assert "Traceback" not in (shown := capsys.readouterr().err)
+        assert "folder" in shown, command
 
 
 @pytest.mark.parametrize("folder", ["folder", Path("folder")])

@@ -22,6 +22,7 @@ from keywright.model.served.manifest import Manifest
 from keywright.program.program import Program
 from numpy.typing import NDArray
 from sklearn import ensemble, linear_model, neural_network, tree
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.multioutput import MultiOutputRegressor
@@ -223,7 +224,8 @@ def test_clients_take_tables_by_name(name: str, client: Any, tmp_path: Path) -> 
     """Locally, from a folder, and of a service."""
     estimator, values = fitted(name)
     table = FORMS["frame, with others"](values)
-    model = kw.compile(estimator, calibration=table, client=client, thresholds="public")
+    options: Any = {"thresholds": "public"} if name in TREES else {}
+    model = kw.compile(estimator, calibration=table, client=client, **options)
     model.save(tmp_path / "model")
     turned = FORMS["frame, turned"](values[SHOWN])
     features, _ = model.program.features(values[SHOWN])
@@ -246,6 +248,43 @@ def test_clients_take_tables_by_name(name: str, client: Any, tmp_path: Path) -> 
     for call in (model.predict, model.simulate, user.encrypt, user.guard, remote.check):
         with pytest.raises(EncodeError, match="lack the columns 'age'"):
             call(WRONG["lacks one"](values[SHOWN]))
+
+
+@pytest.mark.parametrize(
+    "dropping",
+    [
+        ColumnTransformer([("s", StandardScaler(), ["age", "rooms"])]),
+        ColumnTransformer(
+            [("s", StandardScaler(), ["age"]), ("d", "drop", ["price"])], remainder="passthrough"
+        ),
+        make_pipeline(ColumnTransformer([("i", SimpleImputer(), ["age", "rooms"])])),
+    ],
+)
+@pytest.mark.parametrize("last", [linear_model.Ridge(), tree.DecisionTreeRegressor(max_depth=3)])
+def test_columns_that_are_dropped_may_be_absent(dropping: Any, last: Any, tmp_path: Path) -> None:
+    """As to the library itself; in arrays they have their place. Nothing is asked of their values."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(VALUES, columns=["age", "price", "rooms"])
+    frame["price"] = pandas.Timestamp("2020-01-01")
+    model = make_pipeline(clone(dropping), clone(last)).fit(frame, REAL)
+    without, expected = frame.drop(columns="price"), model.predict(frame[:5])
+    full = frame.assign(price=[None, *range(len(frame) - 1)])
+    programs: list[Program] = []
+    for calibration in (frame, without, full, full.to_numpy()):
+        compiled = kw.compile(model, calibration=calibration)
+        compiled.save(tmp_path / str(len(programs)))
+        programs += [compiled.program, kw.load_client(tmp_path / str(len(programs))).program]
+    tolerance = 1e-3 if isinstance(last, linear_model.Ridge) else 0.2 * np.ptp(REAL)
+    for program in programs:
+        for samples in (frame[:5], without[:5], full[:5], full[:5].to_numpy(), without[["rooms", "age"]][:5]):
+            features, _ = program.features(samples)
+            own = runtime.run_clear(program, features)
+            own = next(iter(program.answers(own).values())) if program.answers(own) else own
+            np.testing.assert_allclose(own.ravel(), expected, atol=tolerance)
+        with pytest.raises(EncodeError, match="lack the columns 'age'"):
+            program.features(without[["rooms"]][:5])
+        with pytest.raises(EncodeError, match="array of shape"):
+            program.features(VALUES[:5, :2])
 
 
 def test_encrypted_answers_follow_names() -> None:

@@ -9,10 +9,18 @@ from keywright import search
 from keywright.errors import FormatError, SearchError
 
 sklearn = pytest.importorskip("sklearn")
+from keywright.compiler.front_ends.estimator_refusals import FORMS  # noqa: E402
+from sklearn import neighbors  # noqa: E402
 from sklearn.cluster import KMeans, MiniBatchKMeans  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid, NearestNeighbors  # noqa: E402
+from sklearn.neighbors import (  # noqa: E402
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    NearestCentroid,
+    NearestNeighbors,
+    RadiusNeighborsClassifier,
+)
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
@@ -89,7 +97,8 @@ def test_the_nearest_centroid_is_that_of_scikit_learn() -> None:
     ("estimator", "match"),
     [
         (LogisticRegression(), "not a model of neighbours"),
-        (NearestNeighbors().fit(X), "not a model of neighbours"),
+        (NearestNeighbors().fit(X), r"no vote.*Index\.of"),
+        (RadiusNeighborsClassifier().fit(X, Y), "within a radius"),
         (KNeighborsClassifier(), "not fitted"),
         (KMeans(2), "not fitted"),
         (KNeighborsClassifier(metric="manhattan").fit(X, Y), "metric='manhattan'"),
@@ -101,6 +110,19 @@ def test_the_nearest_centroid_is_that_of_scikit_learn() -> None:
 def test_other_models_are_refused(estimator: Any, match: str) -> None:
     with pytest.raises(SearchError, match=match, check=lambda error: error.code == "estimator"):
         search.from_estimator(estimator)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_, instead) in FORMS.items() if "keywright.search" in instead]
+)
+def test_no_refusal_leads_in_a_circle(name: str) -> None:
+    """What `keywright.compile` sends here is taken, or refused without a way back."""
+    estimator = getattr(neighbors, name)()
+    if "search.from_estimator" in FORMS[name][1] and name.startswith("K"):
+        search.from_estimator(estimator.fit(X, Y))
+        return
+    with pytest.raises(SearchError, check=lambda error: "keywright.compile" not in str(error)):
+        search.from_estimator(estimator.fit(X, Y))
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,20 @@ def labels_behind(part: ClientPart | None, exact: Vector, *, several: bool = Fal
     return None if not several and pairs == len(known) == len(set(largest.tolist())) else labels
 
 
+def largest_change(part: ClientPart, scores: Vector, exact: Vector) -> float | None:
+    """Return the largest change of an output that is no label, behind the client's last steps; None if all
+    are labels.
+
+    Args:
+        scores, exact: of the program and of the model, (count, scores).
+    """
+    own, true = (part.run(np.nan_to_num(each).reshape(-1, *part.shape)) for each in (scores, exact))
+    floats = [name for name, array in true.items() if array.dtype.kind == "f" and array.size]
+    with np.errstate(over="ignore", invalid="ignore"):
+        changes = [np.abs(np.asarray(own[name], np.float64) - true[name]).max() for name in floats]
+    return float(np.nan_to_num(changes, nan=LARGEST, posinf=LARGEST).max()) if floats else None
+
+
 def answer_differences(
     part: ClientPart | None, scores: Vector, exact: Vector, error: float | None, share: float
 ) -> tuple[tuple[AnswerDifference, ...], float | None]:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from keywright._copies import Stated
 from keywright.compiler.activations.approximation.method import Method
-from keywright.errors.choices import require_choice
+from keywright.errors.choices import require_choice, require_integer, require_number
 from keywright.errors.engine import ParameterError
 from keywright.program.arrays import require_arrays
 
@@ -43,6 +45,7 @@ class Ranges:
             doubling costs a bit.
 
     Raises:
+        ParameterError: an argument is of another type.
         ValueError: a number is out of range.
     """
 
@@ -51,6 +54,13 @@ class Ranges:
     headroom: float = 2.0
 
     def __post_init__(self) -> None:
+        ends = () if self.input_range is None else self.input_range
+        if self.input_range is not None and np.shape(ends) != (2,):
+            raise ParameterError(f"input_range={ends!r:.60} is no range; use (low, high)", what="input_range")
+        if self.margin is not None:
+            require_number("margin", self.margin)
+        for name, value in [("headroom", self.headroom), *(("an end of input_range", end) for end in ends)]:
+            require_number(name, value)
         if self.margin is not None and not 0 <= self.margin < 10:
             raise ValueError(
                 f"margin must be a share of the measured width between 0 and 10, got {self.margin}"
@@ -91,12 +101,12 @@ class Fit(Stated):
             not change; a model for which no choice reaches it is refused. Without ``error``, no output may
             change by more than the largest output.
         error: maximum change of any output on calibration data, by export, polynomials and encryption
-            together, for regressors of scikit-learn from ``predict``; polynomials leave a sixteenth of it to
-            encryption. Errors of encryption count `keywright.model.report.encrypted_error.FACTOR` times,
-            because those of other samples may be as large, and `Model.predict` holds the bound with its own
-            batch. Outputs that are values, such as exponentials, are judged behind the client's last steps;
-            of models with labels, the scores before them are judged, and a larger change behind them is
-            warned of.
+            together, for estimators of scikit-learn from ``predict`` or ``predict_proba``; polynomials leave
+            a sixteenth of it to encryption. Errors of encryption count
+            `keywright.model.report.encrypted_error.FACTOR` times, because those of other samples may be as
+            large, and `Model.predict` holds the bound with its own batch. Outputs are those behind the
+            client's last steps, such as exponentials and probabilities; if all of these are labels, the
+            scores before them.
         noise: largest predicted error of encryption, as a share of the spread of any output: its standard
             deviation on the calibration data, or half the distance of their quantiles of 16 % and 84 % if
             that is smaller, so that a few outliers do not count. `keywright.compile` refuses a model above
@@ -112,7 +122,7 @@ class Fit(Stated):
             `accuracy` or `error` is given.
 
     Raises:
-        ParameterError: `thresholds` is neither of the two.
+        ParameterError: `thresholds` is neither of the two, or an argument is of another type.
         ValueError: a method does not exist, or a number is out of range.
         EncodeError: calibration data are masked, complex, sparse, times, or no arrays.
     """
@@ -128,6 +138,17 @@ class Fit(Stated):
 
     def __post_init__(self) -> None:
         require_choice("thresholds", self.thresholds, get_args(Thresholds))
+        if not isinstance(self.ranges, Ranges):
+            raise ParameterError(
+                f"ranges={self.ranges!r:.60} is no keywright.compiler.Ranges; for a range of inputs use "
+                "Ranges(input_range=(low, high))",
+                what="ranges",
+            )
+        if self.bins is not None:
+            require_integer("bins", self.bins)
+        for name in ("accuracy", "error", "noise"):
+            if getattr(self, name) is not None:
+                require_number(name, getattr(self, name))
         if self.bins is not None and not 2 <= self.bins <= MOST_BINS:
             raise ValueError(f"bins must be 2 to {MOST_BINS}, got {self.bins}")
         if self.accuracy is not None and not 0 < self.accuracy <= 1:

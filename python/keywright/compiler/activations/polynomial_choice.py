@@ -22,7 +22,7 @@ from keywright.program.fit_report import (
     loosest,
 )
 
-from .answers import answer_differences
+from .answers import answer_differences, largest_change
 from .fit import Fit
 from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
@@ -132,7 +132,9 @@ def _sizes(run: ExactRun) -> Vector:
     return np.where(ranges > 0, np.minimum(ranges, largest), largest)
 
 
-def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> ReplacedActivations:
+def choose(
+    graph: Graph, run: ExactRun, fit: Fit, price: Price, part: ClientPart | None = None
+) -> ReplacedActivations:
     """Replace all activations of a graph by polynomials.
 
     For each activation without a requested method, the cheapest method is chosen whose error is below a share
@@ -143,6 +145,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> ReplacedActiv
     Args:
         run: the graph's run on calibration data.
         price: returns the price of a method.
+        part: the client's last steps; a required error is that of the outputs behind them.
 
     Raises:
         RefusalError: no choice reaches the required accuracy or error, or the default one.
@@ -151,22 +154,25 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> ReplacedActiv
     """
     required = bool(run.inputs.lows) and (fit.accuracy is not None or fit.error is not None)
     search, target = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Requirement.of(fit, run)
+    part = None if fit.error is None else part
     best: ReplacedActivations | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
-        if not (search.free or required) or _follows(best.graph, run, target):
+        if not (search.free or required) or _follows(best.graph, run, target, part):
             if not required and search.fixed:
                 best = search.replaced(methods | search.fixed)
                 _require_bounded(best, run)
             return best
     assert best is not None
-    changes, equal = _compare(outputs_of(best.graph, run.samples), run.outputs, run)
+    outputs = outputs_of(best.graph, run.samples)
+    changes, equal = _compare(outputs, run.outputs, run)
+    behind = None if part is None else largest_change(part, outputs, run.outputs)
     share = None if equal is None else float(equal.mean())
     raise inaccurate(
         fit.accuracy,
         fit.error,
         share,
-        float(changes.max()),
+        float(changes.max()) if behind is None else behind,
         best.graph.depth(),
         default=None
         if required
@@ -329,9 +335,10 @@ def _escaped(guarded: Sequence[tuple[int, str, Domain]], values: Mapping[int, Ve
     return np.any(left, axis=0) if left else np.zeros(len(next(iter(values.values()))), np.bool_)
 
 
-def _follows(graph: Graph, run: ExactRun, target: Requirement) -> bool:
-    """Whether a graph follows the model; stops at the first samples that show it does not. A sample that
-    errors of polynomials drive out of a later range has no answer: clients refuse it."""
+def _follows(graph: Graph, run: ExactRun, target: Requirement, part: ClientPart | None) -> bool:
+    """Whether a graph follows the model, behind the last steps if they are given; stops at the first samples
+    that show it does not. A sample that errors of polynomials drive out of a later range has no answer:
+    clients refuse it."""
     missed, allowed = 0, int((1 - target.accuracy) * len(run.samples) + 1e-9)
     guarded = _guarded(graph)
     for chunk, values in graph.runs(run.samples, FIRST_SAMPLES):
@@ -341,7 +348,8 @@ def _follows(graph: Graph, run: ExactRun, target: Requirement) -> bool:
         if equal is not None:
             lost |= ~equal & (margins(exact) > target.undecided)
         missed += int(lost.sum())
-        if missed > allowed or np.any(changes > target.error):
+        behind = None if part is None else largest_change(part, values[graph.output], exact)
+        if missed > allowed or np.any((changes if behind is None else behind) > target.error):
             return False
     return True
 

@@ -47,12 +47,19 @@ FORMS: dict[str, tuple[str, str]] = {
     name: (why, instead)
     for names, why, instead in [
         (
-            (
-                "KNeighborsClassifier KNeighborsRegressor KNeighborsTransformer NearestNeighbors "
-                "RadiusNeighborsClassifier RadiusNeighborsRegressor RadiusNeighborsTransformer"
-            ),
+            "KNeighborsClassifier KNeighborsRegressor",
             NEAREST,
-            "search vectors with keywright.search, or fit an MLP, an SVC or an SVR",
+            "search its samples by keywright.search.from_estimator, or fit an MLP, an SVC or an SVR",
+        ),
+        (
+            "KNeighborsTransformer NearestNeighbors",
+            NEAREST,
+            "search its samples by keywright.search.Index.of",
+        ),
+        (
+            "RadiusNeighborsClassifier RadiusNeighborsRegressor RadiusNeighborsTransformer",
+            "it looks for all training samples within a radius, of which there may be any number",
+            "fit a KNeighborsClassifier or KNeighborsRegressor for keywright.search, or an MLP",
         ),
         ("LabelPropagation LabelSpreading", LOOP, "fit an MLP or an SVC on the labels in transduction_"),
         (
@@ -118,6 +125,11 @@ FORMS: dict[str, tuple[str, str]] = {
             "ClassifierChain RegressorChain",
             "each of its estimators reads the answers of those before",
             "fit a MultiOutputClassifier or MultiOutputRegressor of linear estimators",
+        ),
+        (
+            "TransformedTargetRegressor",
+            "its inverse transform is written only behind a linear regressor",
+            "compile its regressor_, and apply transformer_.inverse_transform to the answers",
         ),
         ("OutputCodeClassifier", UNWRITTEN, "fit a OneVsRestClassifier of linear estimators"),
         ("SelfTrainingClassifier", UNWRITTEN, "compile its estimator_"),

@@ -41,10 +41,23 @@ def feature_names(model: Any, samples: Any = None) -> tuple[str, ...]:
     return names
 
 
+def read_names(model: Any, samples: Any = None) -> tuple[str, ...]:
+    """Return the names of the features that a fitted object reads: without those that a ColumnTransformer as
+    its first step drops, which tables may lack."""
+    names = feature_names(model, samples)
+    first = _first_step(model)
+    if not names or not hasattr(first, "_transformer_to_input_indices"):
+        return names
+    own = first._transformer_to_input_indices
+    kept = [own[name] for name, step, _ in first.transformers_ if not isinstance(step, str) or step != "drop"]
+    places = {int(place) for each in kept for place in each}
+    return tuple(name for place, name in enumerate(names) if place in places)
+
+
 def with_used_columns(model: Any, samples: Any) -> Any:
-    """Return a table without columns that a fitted object takes no feature from: nothing is asked of their
+    """Return a table without columns that a fitted object reads no feature from: nothing is asked of their
     values. Other samples are returned as they are, and so are tables that lack a column or repeat one."""
-    names, present = feature_names(model, samples), table_names(samples) or []
+    names, present = read_names(model, samples), table_names(samples) or []
     used = [each for each in present if str(each) in names]
     if not names or len(used) == len(present) or sorted(map(str, used)) != sorted(names):
         return samples
@@ -62,30 +75,39 @@ def _own_names(model: Any) -> tuple[str, ...]:
             continue
         if names is not None and len(names):
             return tuple(map(str, names))
+    first = _first_step(model)
+    return () if first is model else _own_names(first)
+
+
+def _first_step(model: Any) -> Any:
+    """Return the first step of a pipeline, or of the best one of a search; another object itself."""
+    model = getattr(model, "best_estimator_", model)
     steps = [step for _, step in getattr(model, "steps", ()) if step is not None and step != "passthrough"]
-    return _own_names(steps[0]) if steps else ()
+    return _first_step(steps[0]) if steps else model
 
 
-def as_fitted(samples: Any, names: Sequence[str]) -> Any:
-    """Return samples as an object with such names takes them: a data frame, or an array, in its order.
+def as_fitted(model: Any, samples: Any) -> Any:
+    """Return samples as a fitted object takes them: a data frame, or an array, in its order. A frame has the
+    columns that the object reads.
 
     Raises:
-        EncodeError: a table lacks one of the names.
+        EncodeError: a table lacks one of these columns.
     """
     pandas: Any = sys.modules.get("pandas")
-    present = table_names(samples)
+    names, present = feature_names(model, samples), table_names(samples)
     if present is None:
         known = names and pandas is not None
         return pandas.DataFrame(samples, columns=list(names)).infer_objects() if known else samples
     if not names and not isinstance(samples, Mapping):
         return samples
+    every, names = names, read_names(model, samples)
     given = by_name(samples, names or tuple(map(str, present)))
     if names and hasattr(samples, "select"):  # of Polars and Arrow
         return samples.select(list(names))
     if names and pandas is not None:
         return samples[list(names)] if isinstance(samples, pandas.DataFrame) else pandas.DataFrame(given)
-    columns = list(given.values())
-    table = np.empty((len(columns[0]), len(columns)), object)
+    columns = [given.get(name) for name in every or given]
+    table = np.empty((len(next(iter(given.values()))), len(columns)), object)
     for place, each in enumerate(columns):
         table[:, place] = each
     return table

@@ -27,8 +27,8 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     """Return the model as a protobuf object, from a path, bytes, or the object itself; checked by onnx.
 
     Raises:
-        RefusalError: not an ONNX model, one that contradicts the standard, or bytes that refer to
-            weights in files.
+        RefusalError: not an ONNX model, one that contradicts the standard, bytes that refer to weights in
+            files, or a path of a folder.
         RefusalError: the model, or its files of weights, are too large; nothing was read.
         FileNotFoundError: there is no such file.
     """
@@ -40,6 +40,10 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     else:
         path = Path(model)
         size = path.stat().st_size
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "no file"
+            text = f"{path} is {what}, and a model is an ONNX file; name the file"
+            raise RefusalError(f"{text}, or load the folder of a compiled model by keywright.load")
         require_at_most(f"the model {path.name!r}", "bytes", size, MAX_MODEL_BYTES)
         loaded = _parsed(lambda: onnx.load(path, load_external_data=False))
         beside = {name for tensor in stored_tensors(loaded) if (name := external_file(tensor))}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from keywright.compiler.limits import require_at_most
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
+from keywright.program.client.first_steps import FirstSteps
 
 from .last_step import LastStep
 
@@ -61,12 +63,20 @@ class Features:
         single: whether they are compared in single precision.
         missing: whether they may be missing.
         names: of the columns of a table; empty if they have none.
+        categories: of the features that were columns of categories of a data frame, in order, which the trees
+            know by their places: each the number of the feature, None if the library does not tell, and the
+            categories.
+        coded: whether samples always hold these categories and never their places.
+        strict: whether the library refuses other categories; otherwise they are missing values.
     """
 
     count: int
     single: bool = False
     missing: bool = False
     names: tuple[str, ...] = ()
+    categories: tuple[tuple[int | None, Sequence[Any]], ...] = ()
+    coded: bool = False
+    strict: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +197,19 @@ class Ensemble:
     def scores(self, samples: Vector) -> Vector:
         """Return ``base + factor * sums`` of samples, (count, features) to (count, outputs)."""
         return np.asarray(self.base + self.factor * self.sums(samples), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedEnsemble:
+    """Trees behind what the client computes.
+
+    Attributes:
+        steps: make the features of samples.
+        trees: of these features.
+    """
+
+    steps: FirstSteps
+    trees: Ensemble
 
 
 def require_counts(trees: int, nodes: int, outputs: int) -> None:

@@ -184,10 +184,9 @@ class EncryptedError:
         requires."""
         if not self.share <= fit.noise:
             return ""
-        behind = None if self.answers is None or self.labels is not None else self.answers
-        change = float(self.change.max()) if behind is None else behind.change
+        change = float(self.change.max()) if self.answers is None else self.answers.change
         if fit.error is not None and not change <= fit.error:
-            where = "" if behind is None else ", behind the client's last steps,"
+            where = "" if self.answers is None else ", behind the client's last steps,"
             return (
                 f"export, polynomials and encryption change an output{where} by up to {change:.3g}, "
                 f"{fit.error:g} is allowed (error=): "

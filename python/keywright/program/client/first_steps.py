@@ -19,7 +19,7 @@ from keywright.errors.engine import EncodeError, FormatError
 from keywright.program.arrays import Shape, Vector
 
 from .last_steps import ALLOWED
-from .samples import KINDS, MAX_TEXT, Column, SampleInput, read_arrays, read_table
+from .samples import COLUMN_KINDS, KINDS, MAX_TEXT, Column, SampleInput, read_arrays, read_table
 from .small_model import MAX_RANK, MAX_VALUES, SmallModel
 
 MAX_BYTES = 48 << 20
@@ -84,6 +84,8 @@ class FirstSteps(Stated):
     def __post_init__(self) -> None:
         if {each.name for each in self.inputs} != {value.name for value in self._steps.model.graph.input}:
             raise FormatError("the first steps have other inputs than their model", code="program")
+        if not self.inputs:
+            raise FormatError("the first steps have no inputs", code="program")
         if not 0 < math.prod(self.shape) <= MAX_FEATURES:
             raise FormatError(f"the first steps give features of shape {self.shape}", code="program")
         sizes = {each.name: math.prod(each.shape) for each in self.inputs}
@@ -230,7 +232,7 @@ class FirstSteps(Stated):
                 for name, shape, kind in _listed(entry["inputs"], MAX_COLUMNS)
             ]
             columns = [
-                Column(_name(name), _kind(kind), _categories(known))
+                Column(_name(name), _kind(kind, COLUMN_KINDS), _categories(known))
                 for name, kind, known in _listed(entry["columns"], MAX_COLUMNS)
             ]
             if not isinstance(entry["together"], bool):
@@ -258,8 +260,8 @@ def _name(value: object) -> str:
     return value
 
 
-def _kind(value: object) -> Any:
-    if value not in KINDS:
+def _kind(value: object, known: Sequence[str] = KINDS) -> Any:
+    if value not in known:
         raise ValueError(f"values are of kind {value!r:.40}")
     return value
 

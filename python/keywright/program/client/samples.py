@@ -15,6 +15,10 @@ from keywright.program.arrays import Shape, as_array, require_arrays, table_name
 Kind = Literal["numbers", "integers", "text"]
 KINDS = get_args(Kind)
 
+ColumnKind = Literal["numbers", "integers", "text", "unread"]
+COLUMN_KINDS = get_args(ColumnKind)
+"""Of a column, also one that nothing reads: tables need not have it."""
+
 MISSING = "\0"
 """Stands for a missing text, which is None or NaN outside."""
 
@@ -50,12 +54,12 @@ class Column(Stated):
 
     Attributes:
         name: of the column.
-        kind: "numbers" or "text".
+        kind: "numbers" or "text"; "unread" if nothing reads the column.
         categories: the values that it may have; None for any.
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     categories: tuple[float | str, ...] | None = None
 
     @cached_property
@@ -77,8 +81,8 @@ class Column(Stated):
                 shown = "a missing value" if value == MISSING or value != value else repr(value)[:60]
                 raise EncodeError(
                     f"column {self.name!r} has {shown}, which is not one of the {len(self.categories)} "
-                    "categories that the model knows; map it to one of them, or fit the encoder with "
-                    "another handle_unknown=",
+                    "categories that the model knows; map it to one of them, or fit the model with an "
+                    "encoder that takes others (handle_unknown=)",
                     code="samples",
                 )
 
@@ -87,14 +91,16 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
     """Return the columns of a table by name, each (count,), and whether it is a single row.
 
     Args:
-        samples: a data frame, a mapping of columns by name, an array (count, columns), or one row.
+        samples: a data frame, a mapping of columns by name, an array (count, columns), or one row. Of columns
+            that nothing reads, only arrays have a place, whatever is in it.
 
     Raises:
         EncodeError: columns are missing, have different lengths or values of another kind.
     """
     names = [column.name for column in columns]
+    read = [column for column in columns if column.kind != "unread"]
     if table_names(samples) is not None:
-        given = list(by_name(samples, names).values())
+        given = list(by_name(samples, [column.name for column in read]).values())
         single = all(each.ndim == 0 for each in given)
         given = [each.reshape(1) if single else each for each in given]
     else:
@@ -108,13 +114,13 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
                 f"{len(names)}); got an array of shape {table.shape}",
                 code="samples",
             )
-        given = list(table.T)
+        given = [each for each, column in zip(table.T, columns, strict=True) if column.kind != "unread"]
     if any(each.ndim != 1 or len(each) != len(given[0]) or len(each) == 0 for each in given):
         raise EncodeError(
             "columns of a table have one length, which is the number of samples", code="samples"
         )
     result = {}
-    for column, each in zip(columns, given, strict=True):
+    for column, each in zip(read, given, strict=True):
         result[column.name] = converted(each, column.kind, f"column {column.name!r}")
         column.require_known(result[column.name])
         if column.kind == "numbers" and np.isinf(result[column.name]).any():
@@ -199,7 +205,7 @@ def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, 
     return result, single
 
 
-def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
+def converted(values: Any, kind: ColumnKind, what: str) -> NDArray[Any]:
     """Return values as float64 with NaN for missing ones, as int64, or as objects with `MISSING`.
 
     Raises:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.trees import lightgbm, xgboost
+from keywright.compiler.front_ends.trees.encoding import require_places
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import OutOfRangeError, RefusalError
@@ -201,15 +202,20 @@ def test_categories_of_a_frame_that_are_not_their_places_are_refused(known: list
     encoding = texts if isinstance(known[0], str) else {"type": 15, "values": known}
     dump = xgboost_dump()
     dump["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"offsets": [], "values": []}, encoding]}
-    with pytest.raises(ModelRefusedError, match=rf"a column = {known[0]}, {known[1]}.*cat\.codes"):
-        xgboost.of_dump(dump)
-    with pytest.raises(ModelRefusedError, match="by which its trees know them"):
-        lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [[0, 1], known]})
+    trees = xgboost.of_dump(dump), lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [[0, 1], known]})
+    for each in trees:
+        stored = [categories for _, categories in each.reads.categories]
+        assert stored[-1] == known
+        with pytest.raises(
+            RefusalError, match=rf"a column = {known[0]}, {known[1]}.*dtype category.*cat\.codes"
+        ):
+            require_places(stored)
 
 
 @pytest.mark.parametrize("known", [[0, 1, 2], ["low", "high"], [False, True]])
 def test_categories_that_are_their_places_or_texts_are_taken(known: list[Any]) -> None:
-    lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [known]})
+    trees = lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [known]})
+    require_places([categories for _, categories in trees.reads.categories])
 
 
 @pytest.mark.parametrize(

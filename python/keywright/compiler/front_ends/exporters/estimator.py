@@ -83,12 +83,13 @@ def _export(model: Any, example: Any, export: pipeline.Export) -> onnx.ModelProt
         taken = names or tuple(map(str, present))
         if all(each.dtype.kind in "biuf" for each in by_name(example, taken).values()):
             names, example = taken, in_order(example, taken)  # an array, whose columns have names
-    if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
+    by_columns = pipeline.has_clear_steps(model) or (bool(names) and pipeline.needs_table(model))
+    if example is not None and (pipeline.is_table(example) or by_columns):
         try:
-            written = pipeline.write(model, example, names, export)
+            written = pipeline.write(model, example, export)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        few = as_fitted(some_samples(example, COMPARED), names)
+        few = as_fitted(model, some_samples(example, COMPARED))
         require_same(model, written, pipeline.fed(written, few), few)
         return _with_own_labels(model, written, few)
     sample = one_sample(example, "a scikit-learn estimator")

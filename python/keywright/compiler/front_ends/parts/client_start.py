@@ -597,7 +597,7 @@ def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
     """Return the columns of a model that takes a table."""
     with refusing("a list of columns", RefusalError, code="model"):
         return tuple(
-            Column(str(name), kind, None if known is None else tuple(known))
+            Column(str(name), kind, known and (*(math.nan if each is None else each for each in known),))
             for name, kind, known in read_json(_property(model, COLUMNS) or "[]", LIMITS)
         )
 

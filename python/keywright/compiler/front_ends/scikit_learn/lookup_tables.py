@@ -29,7 +29,7 @@ def encoder(writer: Writer, transformer: Any, table: Table) -> list[Feature]:
     for feature, each in zip(table, known, strict=True):
         if strict:
             writer.require_known(feature, each)
-        indices.append(_category(writer, feature, each))
+        indices.append(category(writer, feature, each))
     return _blocks(writer, transformer, known, unseen, indices)
 
 
@@ -59,7 +59,7 @@ def _unseen(known: Sequence[Any]) -> Any:
     return max(numbers, default=0.0) + 1.5
 
 
-def _category(writer: Writer, feature: Feature, known: Sequence[Any]) -> str:
+def category(writer: Writer, feature: Feature, known: Sequence[Any]) -> str:
     """Return the number of a column's category, (1,), or their count for none of them."""
     count = len(known)
     if feature.kind == "text":

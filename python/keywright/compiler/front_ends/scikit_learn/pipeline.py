@@ -9,17 +9,17 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from keywright.compiler.front_ends.feature_names import as_fitted
+from keywright.compiler.front_ends.feature_names import as_fitted, feature_names, read_names
 from keywright.compiler.front_ends.parts.client_start import client_values, columns_in
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import table_names
 from keywright.program.client.first_steps import NUMBERS, TEXT
-from keywright.program.client.samples import Column, by_name, kind_of, read_table
+from keywright.program.client.samples import Column, Kind, by_name, kind_of, read_table
 
 from . import heads
 from .transformers import CLEAR, write_transformer
-from .writer import Writer
+from .writer import Feature, Writer
 
 Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
 
@@ -73,33 +73,57 @@ def _steps(model: Any) -> Iterator[Any]:
         yield from _steps(entry[1])
 
 
-def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onnx.ModelProto:
+def write(model: Any, samples: Any, export: Export) -> onnx.ModelProto:
     """Return a fitted pipeline as an ONNX model that takes the columns of its samples.
 
     Args:
         samples: a data frame, a mapping of columns, or an array (count, columns).
-        names: that the pipeline gives its columns; empty if it knows none.
         export: exports the last step for its features, (count, features).
 
     Raises:
         RefusalError: a step has no such form.
         EncodeError: the samples are no table.
     """
-    columns, table = _table_of(samples, names)
-    writer = Writer(columns)
     steps = list(getattr(model, "steps", [("", model)]))
-    features = writer.table()
     estimator = steps[-1][1]
     before = steps[:-1] if hasattr(estimator, "predict") else steps
-    for name, step in before:
+    columns = columns_of(model, samples)
+    writer, features = write_before(before, columns)
+    if len(before) == len(steps):
+        return writer.model([(writer.matrix(features), "variable")])
+    require_numbers(estimator, features, columns)
+    value = writer.matrix(features)
+    if heads.is_head(estimator):
+        return writer.model(heads.write_head(writer, estimator, value, len(features)))
+    return _joined(writer, value, export(estimator, transformed(model, samples)))
+
+
+def write_before(steps: Sequence[tuple[str, Any]], columns: Sequence[Column]) -> tuple[Writer, list[Feature]]:
+    """Return what writes transformers, one behind the other, and the columns that they make.
+
+    Raises:
+        RefusalError: a step has no such form, or no column is left.
+    """
+    writer = Writer(columns)
+    features = writer.table()
+    for name, step in steps:
         features = write_transformer(writer, step, features, repr(name))
     if not features:
-        kinds = ", ".join(type(step).__name__ for _, step in before)
+        kinds = ", ".join(type(step).__name__ for _, step in steps)
         raise RefusalError(
             f"{kinds} of the pipeline leave no column; fit it so that one is left", code="export"
         )
+    return writer, features
+
+
+def require_numbers(estimator: Any, features: Sequence[Feature], columns: Sequence[Column]) -> None:
+    """Refuse columns of texts in front of an estimator.
+
+    Raises:
+        RefusalError: names the first.
+    """
     texts = [feature.raw for feature in features if feature.kind == "text"]
-    if texts and len(before) < len(steps):
+    if texts:
         kind = type(estimator).__name__
         column = "a column" if texts[0] is None else f"the column {columns[texts[0]].name!r}"
         raise RefusalError(
@@ -107,21 +131,24 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
             f"{kind}(...)) does",
             code="export",
         )
-    value = writer.matrix(features)
-    if len(before) == len(steps):
-        return writer.model([(value, "variable")])
-    if heads.is_head(estimator):
-        return writer.model(heads.write_head(writer, estimator, value, len(features)))
+
+
+def transformed(model: Any, samples: Any) -> np.ndarray[Any, Any]:
+    """Return what the last step of a pipeline gets of samples, (count, features).
+
+    Raises:
+        RefusalError: a step does not take them.
+    """
+    table = as_fitted(model, samples)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            inner = model[: len(before)].transform(table) if before else table
-        numbers = np.asarray(inner.toarray() if hasattr(inner, "toarray") else inner, np.float64)
+            inner = model[:-1].transform(table) if len(getattr(model, "steps", ())) > 1 else table
+        return np.asarray(inner.toarray() if hasattr(inner, "toarray") else inner, np.float64)
     except (KeyError, TypeError, ValueError) as error:
         raise RefusalError(
             f"the pipeline does not take the calibration data: {error}", code="export"
         ) from error
-    return _joined(writer, value, export(estimator, numbers))
 
 
 def write_heads(model: Any, width: int, *, alone: bool = False) -> onnx.ModelProto | None:
@@ -187,25 +214,29 @@ def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.Mode
     return result
 
 
-def _table_of(samples: Any, known: Sequence[str]) -> tuple[list[Column], Any]:
-    """Return the columns of samples, and samples as a pipeline that knows these names takes them."""
-    names = known
+def columns_of(model: Any, samples: Any) -> list[Column]:
+    """Return the columns of samples, with the kinds of their values, in the order of a fitted pipeline.
+
+    Raises:
+        EncodeError: the samples are no table, or lack a column.
+    """
+    names, read = feature_names(model, samples), read_names(model, samples)
     if (present := table_names(samples)) is not None:
-        names = names or tuple(map(str, present))
-        given = list(by_name(samples, names).values())
+        names, read = names or tuple(map(str, present)), read or tuple(map(str, present))
+        given = by_name(samples, read)
     else:
         array = np.asarray(samples)
         if array.ndim != 2 or not len(array):
             raise EncodeError(f"samples are a table, (count, columns); got {array.shape}", code="samples")
-        names = names or [f"column {place}" for place in range(array.shape[1])]
+        names = names or tuple(f"column {place}" for place in range(array.shape[1]))
         if len(names) != array.shape[1]:
             raise EncodeError(
                 f"samples are a table of {len(names)} columns; got {array.shape}", code="samples"
             )
-        given = list(array.T)
-    table = as_fitted(samples, known)
-    columns = []
-    for name, each in zip(names, given, strict=True):
-        text = each.dtype.kind in "SU" or (each.dtype.kind == "O" and kind_of(each.tolist()) == "text")
-        columns.append(Column(name, "text" if text else "numbers"))
-    return columns, table
+        given = {name: each for name, each in zip(names, array.T, strict=True) if name in (read or names)}
+    return [Column(name, _kind(given[name]) if name in given else "unread") for name in names]
+
+
+def _kind(values: np.ndarray[Any, Any]) -> Kind:
+    text = values.dtype.kind in "SU" or (values.dtype.kind == "O" and kind_of(values.tolist()) == "text")
+    return "text" if text else "numbers"

@@ -12,9 +12,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from keywright.compiler.front_ends.parts.client_start import CLIENT, COLUMNS
 from keywright.program.client.first_steps import NUMBERS, TEXT
-from keywright.program.client.samples import MISSING, Column, Kind
+from keywright.program.client.samples import MISSING, Column, ColumnKind
 
 OPSET, CLASSICAL_OPSET = 18, 3
+
+UNREAD = ""
+"""Stands for the value of columns that nothing reads."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Feature:
 
     value: str
     index: int
-    kind: Kind = "numbers"
+    kind: ColumnKind = "numbers"
     raw: int | None = None
     missing: str | None = None
 
@@ -60,9 +63,10 @@ class Writer:
 
     def table(self) -> list[Feature]:
         """Return the sample's columns."""
-        result, at = [], {NUMBERS: 0, TEXT: 0}
+        result, at = list[Feature](), {NUMBERS: 0, TEXT: 0, UNREAD: 0}
+        values = {"numbers": NUMBERS, "text": TEXT}
         for number, column in enumerate(self.columns):
-            value = NUMBERS if column.kind == "numbers" else TEXT
+            value = values.get(column.kind, UNREAD)
             result.append(Feature(value, at[value], column.kind, number))
             at[value] += 1
         return result
@@ -125,7 +129,7 @@ class Writer:
     def model(
         self, outputs: Sequence[tuple[str, str]], extra: Sequence[onnx.OperatorSetIdProto] = ()
     ) -> onnx.ModelProto:
-        """Return the model.
+        """Return the model, without nodes that no output follows from.
 
         Args:
             outputs: values and their names as outputs.
@@ -133,6 +137,11 @@ class Writer:
         """
         for value, name in outputs:
             self.nodes.append(helper.make_node("Identity", [value], [name], f"output {name}"))
+        read, nodes = {name for _, name in outputs}, list[onnx.NodeProto]()
+        for node in reversed(self.nodes):  # selections and the like leave columns that nothing reads
+            if read.intersection(node.output):
+                read.update(node.input)
+                nodes.insert(0, node)
         kinds = {NUMBERS: ("numbers", TensorProto.DOUBLE), TEXT: ("text", TensorProto.STRING)}
         inputs = [
             helper.make_tensor_value_info(name, kind, ["batch", count])
@@ -140,11 +149,11 @@ class Writer:
             if (count := sum(column.kind == of for column in self.columns))
         ]
         body = helper.make_graph(
-            self.nodes,
+            nodes,
             "pipeline",
             inputs,
             [onnx.ValueInfoProto(name=name) for _, name in outputs],
-            self.constants,
+            [tensor for tensor in self.constants if tensor.name in read],
         )
         opsets = {"": OPSET, "ai.onnx.ml": CLASSICAL_OPSET}
         for each in extra:
@@ -159,7 +168,10 @@ class Writer:
             if not mine.type.tensor_type.HasField("shape"):
                 kind = mine.type.tensor_type.elem_type or TensorProto.DOUBLE
                 mine.CopyFrom(helper.make_tensor_value_info(mine.name, kind, ["batch"]))
-        stored = [[each.name, each.kind, each.categories] for each in self.columns]
+        stored = [
+            [each.name, each.kind, each.categories and [k if k == k else None for k in each.categories]]
+            for each in self.columns
+        ]
         named = {COLUMNS: json.dumps(stored)} if self.named else {}
         helper.set_model_props(model, named | {CLIENT: json.dumps(self.client)})
         return model

@@ -3,17 +3,20 @@
 import math
 import numbers
 import warnings
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keywright.compiler.front_ends.feature_names import as_fitted
 from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
-from keywright.compiler.trees.ensemble import Ensemble
+from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.compiler.trees.last_step import Sums
 from keywright.errors.network import RefusalError, other_trees
 from keywright.program.arrays import Vector, table_names
 from keywright.program.client.samples import in_order, some_samples
+
+from .scikit_learn import with_places
 
 SAMPLES = 32
 """Samples of the calibration data in which special values are put."""
@@ -43,10 +46,39 @@ def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
     base = _base(trees, example)
     if base is None:
         return  # the compiler refuses such calibration data
-    samples, special = _samples(base, _special(model, trees, base))
+    fixed = [place for place, _ in trees.reads.categories if place is not None and trees.reads.coded]
+    _require_same(model, trees, *_samples(base, _special(model, trees, base), fixed))
+
+
+def require_same_encoded(model: Any, source: EncodedEnsemble, example: Any = None) -> None:
+    """Refuse trees behind first steps that compute something else than the object that they were read of:
+    the whole on the samples of an example, and the trees alone as `require_same` does.
+
+    Raises:
+        RefusalError: names a sample and both predictions.
+    """
+    last = with_places(model.steps[-1][1] if hasattr(model, "steps") else model)
+    if example is None:
+        return require_same(last, source.trees)
+    few = some_samples(example, SAMPLES)
+    features, _ = source.steps.features(few)
+    require_same(last, source.trees, features)
+    return _require_same(model, source.trees, features, [None] * len(features), as_fitted(model, few))
+
+
+def _require_same(
+    model: Any, trees: Ensemble, samples: Vector, special: Sequence[float | None], given: Any = None
+) -> None:
+    """Refuse trees that compute something else for samples than an object for those given to it, by default
+    the same.
+
+    Raises:
+        RefusalError: names a sample, with the special value in it, and both predictions.
+    """
+    given = samples if given is None else given
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        own, expected = _answers(trees, samples), _own_answers(model, trees, samples)
+        own, expected = _answers(trees, samples), _own_answers(model, trees, given)
     for values, target in zip(own, expected, strict=False):
         if values.shape[1] == 2 and target.shape[1] == 1:
             values = values[:, 1:]  # the one score of two labels is that of the second
@@ -107,15 +139,18 @@ def _special(model: Any, trees: Ensemble, base: Vector) -> list[Vector]:
     return [np.full(trees.features, np.nan), *outcome] if trees.missing else outcome
 
 
-def _samples(base: Vector, special: list[Vector]) -> tuple[Vector, list[float | None]]:
+def _samples(
+    base: Vector, special: list[Vector], fixed: Sequence[int] = ()
+) -> tuple[Vector, list[float | None]]:
     """Return samples as they are and with some features replaced, and of each what was put in: the special
-    value, None for several."""
+    value, None for several. Fixed features are not replaced but by missing values."""
     rng, (count, width) = np.random.default_rng(0), base.shape
     rows, what = [base], [cast("float | None", None)] * count
     for values in special:
         # Half of the features, or one of them.
         chosen = rng.random((count, width)) < 0.5
         chosen[::2] = np.arange(width) == rng.integers(width, size=(len(chosen[::2]), 1))
+        chosen[:, fixed] &= not np.isfinite(values).all()  # of categories, clients give nothing but places
         rows.append(np.where(chosen, values, base))
         alike = bool(np.all((values == values[0]) | (values != values)))
         what += [float(values[0]) if alike else None] * count
@@ -133,7 +168,7 @@ def _answers(trees: Ensemble, samples: Vector) -> list[Vector]:
     return [np.asarray(each, np.float64).reshape(len(samples), -1) for each in results.values()]
 
 
-def _own_answers(model: Any, trees: Ensemble, samples: NDArray[np.float64]) -> list[Vector]:
+def _own_answers(model: Any, trees: Ensemble, samples: Any) -> list[Vector]:
     """Return the predictions of a fitted object, each (count, values)."""
     try:
         if hasattr(model, "inplace_predict"):  # a booster of XGBoost

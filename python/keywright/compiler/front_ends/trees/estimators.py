@@ -80,7 +80,7 @@ def _scaling(steps: Sequence[tuple[str, Any]]) -> list[tuple[np.ufunc, Any]] | N
 
 def _scaled(ensemble: Ensemble, steps: Sequence[tuple[np.ufunc, Vector]]) -> Ensemble | None:
     """Return an ensemble of features before scalers; None if it compares categories, which are not scaled."""
-    if ensemble.nodes.members:
+    if ensemble.nodes.members or ensemble.reads.coded:
         return None
     full = [(operation, np.broadcast_to(value, ensemble.features)) for operation, value in steps]
 

@@ -20,8 +20,6 @@ from keywright.compiler.trees.ensemble import (
 from keywright.compiler.trees.last_step import Transform
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 
-from .categories import require_places
-
 TRANSFORMS: dict[str, Transform] = {
     "regression": "none",
     "regression_l1": "none",
@@ -97,7 +95,6 @@ def _read(
     if objective not in TRANSFORMS or "sqrt" in options:
         known = ", ".join(TRANSFORMS)
         raise _refused("objective", " ".join([objective, *options]), f"one of {known}, without sqrt")
-    require_places(dump.get("pandas_categorical") or ())
     outputs = int(dump["num_tree_per_iteration"])
     factor = next((float(o.removeprefix("sigmoid:")) for o in options if o.startswith("sigmoid:")), 1.0)
     entries = dump["tree_info"]
@@ -113,8 +110,9 @@ def _read(
     if labels is None and objective in ("binary", "multiclass", "multiclassova"):
         labels = np.arange(max(outputs, 2))
     last = last_step.of_booster(transform, labels, outputs)
-    features = int(dump["max_feature_idx"]) + 1
-    return Ensemble(Features(features, missing=True), *joined(trees), np.zeros(outputs), last, factor)
+    categories = tuple((None, list(each)) for each in dump.get("pandas_categorical") or ())
+    reads = Features(int(dump["max_feature_idx"]) + 1, missing=True, categories=categories)
+    return Ensemble(reads, *joined(trees), np.zeros(outputs), last, factor)
 
 
 def _tree(structure: Mapping[str, Any], output: int, outputs: int, thresholds: Sequence[str] | None) -> Nodes:

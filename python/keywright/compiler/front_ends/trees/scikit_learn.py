@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, Numbers, cut_off, joined
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import ModelRefusedError, unsupported_attribute
 from keywright.program.arrays import Vector
@@ -62,12 +64,14 @@ def of_gradient_boosting(model: Any) -> Ensemble:
 
 
 def of_histogram_boosting(model: Any) -> Ensemble:
-    """Read a histogram gradient boosting."""
-    if model._preprocessor is not None:
-        raise _refused(model, "categorical_features", "some", "none; encode categories as numbers before it")
+    """Read a histogram gradient boosting, whose categories are places among those that it knows."""
     base = np.ravel(model._baseline_prediction).astype(np.float64)
+    order, categories = _places_of(model), tuple[tuple[int, Sequence[Any]], ...]()
+    if model._preprocessor is not None:
+        encoder = model._preprocessor.named_transformers_["encoder"]
+        categories = tuple(zip(order.tolist(), map(list, encoder.categories_), strict=False))
     trees = [
-        _histogram_tree(each.nodes, k, len(base)) for row in model._predictors for k, each in enumerate(row)
+        _histogram_tree(each, order, k, len(base)) for row in model._predictors for k, each in enumerate(row)
     ]
     if hasattr(model, "classes_"):
         transform: Transform = "logistic" if len(base) == 1 else "softmax"
@@ -77,18 +81,45 @@ def of_histogram_boosting(model: Any) -> Ensemble:
         if link not in ("IdentityLink", "LogLink"):
             raise _refused(model, "loss", model.loss, "one with the link identity or log")
         last = LastStep("none" if link == "IdentityLink" else "exponential", values="variable")
-    return _ensemble(model, trees, base, last, single=False)
+    ensemble = _ensemble(model, trees, base, last, single=False)
+    return replace(
+        ensemble, reads=replace(ensemble.reads, categories=categories, coded=bool(categories), missing=True)
+    )
 
 
-def _histogram_tree(nodes: Any, output: int, outputs: int) -> Nodes:
-    leaf = nodes["is_leaf"].astype(bool)
+def _places_of(model: Any) -> Numbers:
+    """Return which column each feature of the trees is: those of categories come first."""
+    own = getattr(model, "is_categorical_", None)
+    chosen = np.zeros(model.n_features_in_, np.bool_) if own is None else np.asarray(own, np.bool_)
+    return np.concatenate((np.flatnonzero(chosen), np.flatnonzero(~chosen)))
+
+
+def with_places(model: Any) -> Any:
+    """Return a histogram gradient boosting that takes places of categories; another estimator itself."""
+    if getattr(model, "_preprocessor", None) is None:
+        return model
+    other, order = copy(model), _places_of(model)
+    other._preprocessor = SimpleNamespace(
+        transform=lambda samples: np.ascontiguousarray(np.asarray(samples, np.float64)[:, order])
+    )
+    return other
+
+
+def _histogram_tree(predictor: Any, order: Numbers, output: int, outputs: int) -> Nodes:
+    nodes, members = predictor.nodes, {}
+    leaf, chosen = nodes["is_leaf"].astype(bool), nodes["is_categorical"].astype(bool)
+    for node in np.flatnonzero(chosen & ~leaf):
+        bits = np.asarray(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]], np.uint32)
+        known = np.flatnonzero(np.unpackbits(bits.astype("<u4").view(np.uint8), bitorder="little"))
+        members[int(node)] = cut_off(known.astype(np.float64))
     return Nodes(
-        np.where(leaf, -1, nodes["feature_idx"]).astype(np.int64),
-        np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -LARGEST, LARGEST)),
+        np.where(leaf, -1, order[nodes["feature_idx"]]).astype(np.int64),
+        np.where(leaf | chosen, 0.0, np.clip(nodes["num_threshold"], -LARGEST, LARGEST)),
         nodes["left"].astype(np.int64),
         nodes["right"].astype(np.int64),
         nodes["missing_go_to_left"].astype(np.bool_),
         np.where(leaf[:, None], _column(nodes["value"], output, outputs), 0.0),
+        members,
     )
 
 

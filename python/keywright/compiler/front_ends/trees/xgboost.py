@@ -14,8 +14,6 @@ from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, cut_off
 from keywright.compiler.trees.last_step import Transform
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 
-from .categories import require_places
-
 IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
 LOGISTIC = ("binary:logistic", "reg:logistic")
 EXPONENTIAL = ("count:poisson", "reg:gamma", "reg:tweedie")
@@ -79,7 +77,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif transform == "exponential":
         base = np.log(base)
     model = booster["model"]
-    require_places(map(_categories, model.get("cats", {}).get("enc", ())))
+    known = enumerate(map(_categories, model.get("cats", {}).get("enc", ())))
     entries = model["trees"]
     require_counts(len(entries), sum(len(tree["left_children"]) for tree in entries), outputs)
     trees = [
@@ -91,8 +89,14 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif labels is None and objective in (*SOFTMAX, "binary:logistic"):
         labels = np.arange(max(outputs, 2))
     last = last_step.of_booster(transform, labels, outputs)
-    features = int(parameters["num_feature"])
-    return Ensemble(Features(features, single=True, missing=True), *joined(trees), base, last)
+    reads = Features(
+        int(parameters["num_feature"]),
+        single=True,
+        missing=True,
+        categories=tuple((place, each) for place, each in known if each),
+        strict=True,
+    )
+    return Ensemble(reads, *joined(trees), base, last)
 
 
 def _categories(encoding: Mapping[str, Any]) -> Sequence[float | str]:

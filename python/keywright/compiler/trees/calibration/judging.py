@@ -77,7 +77,8 @@ class Judge:
         if new is not None and old is not None:
             values = of_values(new, old)
             warned, refused = [*warned, *values.warned], [*refused, *values.refused]
-        change = float(np.abs(scores - self.exact).max(initial=0.0))
+        changes = scores - self.exact if new is None or old is None else new - old
+        change = float(np.abs(changes).max(initial=0.0))
         return Closeness(warned, refused, agreement, change)
 
     def changes(self, quantised: Vector, held_out: NDArray[np.bool_]) -> list[str]:
