@@ -13,6 +13,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
+from keywright.compiler.graph.convolution import Convolution
 from keywright.errors import EncodeError, ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model.exchange.interface import interface
 from keywright.model.served.manifest import Manifest
@@ -24,7 +25,7 @@ from keywright.runtime.encrypted.backend import EncryptedBackend
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from tests.ciphertexts import decrypt_result, encrypt_sample
-from tests.compiler.conftest import build_model
+from tests.compiler.conftest import build_model, require_equal_programs
 
 TARGET = compiler.Target(slots=1 << 13, levels=60)
 SEED = 36
@@ -400,6 +401,27 @@ def test_attention_refuses_what_it_does_not_compute(name: str, value: float) -> 
     given: dict[str, Any] = {name: value, "q_num_heads": 2, "kv_num_heads": 2}
     with pytest.raises(ModelRefusedError, match=name):
         compiled([node("Attention", ["x", "x", "x"], ["y"], **given)], (3, 4), opset=23)
+
+
+def test_layers_of_every_token_by_weights_and_by_entries_compile_to_one_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one matrix for all tokens, and as the entries that it has for each: the same diagonals, fewer
+    values."""
+    nodes, constants = _attention(8, 16, 2)
+    nodes[-1].output[0], target = "sum", compiler.Target(slots=1 << 9, levels=60)
+    nodes += [node("MatMul", ["sum", "wide"], ["w"]), node("Mul", ["w", "w"], ["s"])]
+    nodes += [node("LayerNormalization", ["s", "g"], ["n"], axis=-1), node("MatMul", ["n", "narrow"], ["y"])]
+    shapes = {"wide": (16, 64), "narrow": (64, 16), "g": (64,)}
+    constants |= {name: RNG.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    once, samples, _ = compiled(nodes, (8, 16), constants, fit={"error": 0.5}, target=target)
+    everywhere = Convolution.everywhere
+    monkeypatch.setattr(Convolution, "everywhere", lambda *parts: everywhere(*parts).explicit())
+    fit = compiler.Fit(calibration=samples, error=0.5)
+    entries = compiler.compile_program(build_model(nodes, (8, 16), constants, opset=20), target, fit)
+    require_equal_programs(once, entries)
+    sizes = [sum(each.bytes for each in program.operands.transforms) for program in (once, entries)]
+    assert sizes[0] < sizes[1]
 
 
 def test_rms_normalization() -> None:

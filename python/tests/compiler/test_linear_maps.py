@@ -15,7 +15,7 @@ from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import Prices
 from keywright.compiler.layout.lowering import lower, placement_cost
 from keywright.compiler.layout.shifts import LayoutPair, used_diagonals
-from keywright.program.operands.diagonals import table_of
+from keywright.program.operands.diagonals import copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout, candidates
 
 PRICES = Prices(rotation=1.0, hoisted=0.5, diagonal=0.0625, ciphertext=2.0)
@@ -44,32 +44,6 @@ def test_layouts_are_injective_and_invertible(shape: tuple[int, ...], slots: int
         assert np.count_nonzero(packed) == len(values) * (
             slots // layout.period if layout.ciphertexts == 1 else 1
         )
-
-
-@pytest.mark.parametrize(
-    ("tokens", "rows", "columns", "blocks"), [(9, 24, 16, 9), (40, 16, 16, 40), (32, 3, 4, 0), (9, 40, 2, 0)]
-)
-@pytest.mark.parametrize("first", [True, False])
-def test_maps_of_every_token_are_multiplied_block_by_block(
-    tokens: int, rows: int, columns: int, blocks: int, first: bool
-) -> None:
-    """A layer on every token, with tokens first or last, and its multiples: as entries alone give it."""
-    rng = np.random.default_rng(7)
-    weights, inputs = rng.normal(size=(rows, columns)), rng.normal(size=(3, tokens * columns))
-    identity = np.eye(tokens)
-    dense = np.kron(identity, weights) if first else np.kron(weights, identity)
-    places = rng.permutation(np.count_nonzero(dense))
-    into, origin = (each[places] for each in np.nonzero(dense))
-    matrix = SparseMatrix.from_distinct(dense.shape, into, origin, dense[into, origin])
-    scales, equal = rng.normal(size=len(dense)), rng.normal(size=rows)
-    equal = np.tile(equal, tokens) if first else np.repeat(equal, tokens)
-    for scale in (1.0, equal, scales):
-        multiplied, expected = matrix.scaled(scale), np.broadcast_to(scale, len(dense))[:, None] * dense
-        assert np.abs(multiplied.apply(inputs) - inputs @ expected.T).max() < 1e-12
-        assert multiplied._kind == "other"
-        assert (0 if multiplied._blocks is None else len(multiplied._blocks.rows)) == blocks
-        if blocks:
-            assert len(multiplied._block_values) == (tokens if scale is scales else 1)
 
 
 @settings(max_examples=150, deadline=None)
@@ -169,11 +143,32 @@ def convolutions(draw: st.DrawFn) -> tuple[Convolution, tuple[int, int, int], tu
     return Convolution(kernel, groups, window), *shapes, stride
 
 
-@settings(max_examples=60, deadline=None)
-@given(convolutions(), st.integers(0, 99))
-def test_a_convolution_is_its_explicit_matrix(
-    drawn: tuple[Convolution, tuple[int, int, int], tuple[int, int, int], int], seed: int
-) -> None:
+@st.composite
+def layers(draw: st.DrawFn) -> tuple[Convolution, tuple[int, int], tuple[int, int], int]:
+    """A dense layer on every token, the shapes of its operand and its result, and 1. Elements are numbered
+    token by token or feature by feature."""
+    tokens, inputs, outputs = (draw(st.sampled_from([1, 2, 3, 4, 8])) for _ in range(3))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    weights = rng.integers(1, 5, (outputs, inputs)) * (rng.random((outputs, inputs)) < 0.8)
+    weights[:, 0] += 1  # never one that is explicit because it may be diagonal
+    weights = np.concatenate((weights, weights), axis=1)
+    numbers, shapes = [], []
+    for features in weights.shape:
+        first = draw(st.booleans())
+        shapes.append((tokens, features) if first else (features, tokens))
+        each = np.arange(tokens * features).reshape(shapes[-1])
+        numbers.append(each.T if first else each)
+    layer = Convolution.everywhere(weights, *numbers)
+    assert isinstance(layer, Convolution)
+    return layer, shapes[1], shapes[0], 1
+
+
+Drawn = tuple[Convolution, tuple[int, ...], tuple[int, ...], int]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(convolutions(), layers()), st.integers(0, 99))
+def test_a_convolution_is_its_explicit_matrix(drawn: Drawn, seed: int) -> None:
     convolution, source, target, _ = drawn
     explicit, rng = convolution.explicit(), np.random.default_rng(seed)
     columns = np.eye(math.prod(source))
@@ -182,7 +177,10 @@ def test_a_convolution_is_its_explicit_matrix(
     assert convolution.entries == explicit.entries == np.count_nonzero(explicit.apply(columns))
     assert np.array_equal(convolution.row_counts(), explicit.row_counts())
     assert np.array_equal(convolution.column_counts(), explicit.column_counts())
-    by_row = np.repeat(np.exp2(rng.integers(-3, 4, target[0])), target[1] * target[2])
+    read = rng.random(math.prod(target)) < 0.5
+    assert np.array_equal(convolution.column_counts(read), explicit.column_counts(read))
+    by_row = np.empty(math.prod(target))
+    by_row[convolution.rows] = np.exp2(rng.integers(-3, 4, (len(convolution.rows), 1)))
     by_pixel = np.exp2(rng.integers(-3, 4, math.prod(source)))
     for factors in ({"rows": by_row}, {"columns": by_pixel}, {"rows": by_row, "columns": 0.5}):
         scaled = convolution.scaled(**factors)
@@ -196,6 +194,51 @@ def test_a_convolution_is_its_explicit_matrix(
         assert product_entries(left, right) == convolution.entries
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(convolutions(), layers()), st.integers(0, 99))
+def test_elements_of_a_convolution_are_renumbered(drawn: Drawn, seed: int) -> None:
+    """Another order of the operand, one of the result, and whole channels of the result: no entry is made."""
+    convolution, source, target, _ = drawn
+    rng = np.random.default_rng(seed)
+    before, behind = (rng.permutation(math.prod(shape)) for shape in (source, target))
+    whole = rng.random(len(convolution.rows)) < 0.5
+    whole[0] = True
+    apart = convolution.groups > 1
+    some = rng.permutation(convolution.rows[whole].ravel())
+    for left, right, kernels in (
+        (convolution, _moving(before, len(before)), True),
+        (_moving(behind, len(behind)), convolution, True),
+        (_moving(some, len(behind)), convolution, bool(whole.all()) or not apart),
+        (_moving(behind[:1], len(behind)), convolution, convolution.window.outputs == 1 and not apart),
+        (_moving(np.zeros(3, np.int64), len(behind)), convolution, False),
+    ):
+        if isinstance(left, SparseMatrix) and left.is_diagonal():
+            continue
+        outcome = product(left, right)
+        assert kernels == isinstance(outcome, Convolution)
+        assert np.array_equal(_dense(outcome), _dense(left) @ _dense(right))
+
+
+def _moving(chosen: np.ndarray, size: int) -> SparseMatrix:
+    places = np.arange(len(chosen))
+    return SparseMatrix.from_distinct((len(chosen), size), places, chosen, np.ones(len(chosen)))
+
+
+@pytest.mark.parametrize(("tokens_last", "period", "copies"), [(True, 256, 16), (False, 16, 1)])
+def test_diagonals_of_every_token_are_stored_once(tokens_last: bool, period: int, copies: int) -> None:
+    """16 tokens of 16 features: the same 16 or 31 x 16 values, whichever are neighbours."""
+    places = np.arange(256).reshape(16, 16)
+    elements = places if tokens_last else places.T
+    layer = Convolution.everywhere(np.arange(1.0, 257).reshape(16, 16), elements, elements)
+    layout = next(iter(candidates((256,), 256, [], 1)))
+    ((_, lowered),) = lower(Linear((256,), (0,), (layer,), np.zeros(1)), [layout], layout, PRICES).rows
+    (diagonals,) = lowered.diagonals
+    assert (period_of(diagonals), copies_of(diagonals)) == (period, copies)
+    assert distinct_of(diagonals).shape == (len(diagonals), 16)
+    assert len(diagonals) == (16 if tokens_last else 31)
+    assert lowered.bytes == 8 * 16 * len(diagonals)
+
+
 def _dense(matrix: Matrix) -> np.ndarray:
     return matrix.explicit().apply(np.eye(matrix.shape[1])).T
 
@@ -203,7 +246,7 @@ def _dense(matrix: Matrix) -> np.ndarray:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_diagonals_of_a_convolution_are_those_of_its_entries(data: st.DataObject) -> None:
-    convolution, shape, result, stride = data.draw(convolutions())
+    convolution, shape, result, stride = data.draw(st.one_of(convolutions(), layers()))
     slots = data.draw(st.sampled_from([64, 256, 1024]))
     source = data.draw(st.sampled_from(list(candidates(shape, slots, [], 1))))
     target = data.draw(st.sampled_from(list(candidates(result, slots, [source], stride))))
@@ -220,7 +263,7 @@ def test_diagonals_of_a_convolution_are_those_of_its_entries(data: st.DataObject
             for r in diagonals:
                 assert np.array_equal(one.full_diagonal(k, r), other.full_diagonal(k, r))
         for each in (one, other):
-            assert each.bytes == sum(table_of(diagonals).nbytes for diagonals in each.diagonals)
+            assert each.bytes == sum(distinct_of(diagonals).nbytes for diagonals in each.diagonals)
 
 
 def test_diagonals_of_a_map_that_spreads_are_as_short_as_they_repeat() -> None:

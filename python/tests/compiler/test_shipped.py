@@ -8,7 +8,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.operators.images import convolution
 from keywright.compiler.graph.convolution import Convolution
-from keywright.program.operands.diagonals import table_of
+from tests.compiler.conftest import require_equal_programs
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 
@@ -36,12 +36,7 @@ def test_convolutions_by_kernels_and_by_entries_compile_to_one_program(
     fast = compiler.compile_program(model, target)
     monkeypatch.setattr(convolution, "Convolution", lambda *parts: Convolution(*parts).explicit())
     naive = compiler.compile_program(model, target)
-    assert (fast.instructions, fast.layers) == (naive.instructions, naive.layers)
-    assert [t.n1 for t in fast.operands.transforms] == [t.n1 for t in naive.operands.transforms]
-    for one, other in zip(fast.operands.transforms, naive.operands.transforms, strict=True):
-        for diagonals, expected in zip(one.diagonals, other.diagonals, strict=True):
-            assert list(diagonals) == list(expected)
-            assert np.allclose(table_of(diagonals), table_of(expected), rtol=2.0**-48, atol=0)
+    require_equal_programs(fast, naive)
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")

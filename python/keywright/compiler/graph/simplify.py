@@ -10,7 +10,7 @@ import numpy as np
 from keywright.compiler.limits import MAX_ENTRIES
 from keywright.program.arrays import Vector
 
-from .convolution import Matrix, product, product_entries, total
+from .convolution import Matrix, product, product_entries, product_of_kernels, total
 from .graph import (
     Activation,
     Add,
@@ -195,8 +195,10 @@ def _can_merge(outer: Node, number: int, inner: Linear) -> bool:
     for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
         if operand == number:
             parts = matrix.entries + sum(m.entries for m in inner.matrices)
-            terms = sum(product_entries(matrix, m) for m in inner.matrices)
-            if terms > min(MERGE_GROWTH * parts, MAX_ENTRIES):
+            terms = [product_entries(matrix, m) for m in inner.matrices]
+            explicit = [m for m in inner.matrices if product_of_kernels(matrix, m) is None]
+            largest = max([matrix.entries, *(m.entries for m in explicit), sum(terms)]) if explicit else 0
+            if sum(terms) > MERGE_GROWTH * parts or largest > MAX_ENTRIES:
                 return False
     return True
 

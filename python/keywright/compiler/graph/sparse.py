@@ -14,42 +14,6 @@ Indices = NDArray[np.int64]
 DENSE_SHARE = 8
 """A matrix is multiplied as a dense one if at least one entry in so many is non-zero."""
 
-LEAST_BLOCK = 256
-"""A matrix is multiplied block by block if its dense blocks have at least so many entries."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    """Dense blocks: rows that have entries in the same columns.
-
-    Attributes:
-        rows, columns: their numbers, (blocks, size).
-        places: numbers of the entries, (blocks, rows, columns).
-    """
-
-    rows: Indices
-    columns: Indices
-    places: Indices
-
-    def applied(self, flat: Vector, values: Vector, shape: tuple[int, int]) -> Vector:
-        """Multiply each row of ``flat`` by the matrix of this shape with these values."""
-        in_order = _in_order(self.columns, shape[1])
-        taken = flat.reshape(-1, *self.columns.shape) if in_order else flat[:, self.columns]
-        if len(values) == 1:  # the same weights for every block
-            products = (taken.reshape(-1, taken.shape[2]) @ values[0].T).reshape(-1, *self.rows.shape)
-        else:
-            products = np.matmul(taken.transpose(1, 0, 2), values.transpose(0, 2, 1)).transpose(1, 0, 2)
-        if _in_order(self.rows, shape[0]):
-            return np.asarray(products.reshape(len(flat), shape[0]), np.float64)
-        result = np.zeros((len(flat), shape[0]))
-        result[:, self.rows] = products
-        return result
-
-
-def _in_order(numbers: Indices, size: int) -> bool:
-    """Whether blocks of elements are a value of ``size`` elements, in its order."""
-    return numbers.size == size and np.array_equal(numbers.ravel(), np.arange(size))
-
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
@@ -111,8 +75,6 @@ class SparseMatrix:
             return np.asarray(flat @ dense.T, np.float64)
         if kind == "moves":
             return np.take(flat, self.columns, axis=1)
-        if kind == "other" and (blocks := self._blocks) is not None:
-            return blocks.applied(flat, self._block_values, self.shape)
         result = np.zeros((len(flat), self.shape[0]))
         if kind == "picks":
             result[:, self.rows] = flat[:, self.columns] * self.values
@@ -128,10 +90,9 @@ class SparseMatrix:
             return "diagonal"
         if DENSE_SHARE * len(self.values) >= self.shape[0] * self.shape[1]:
             return "dense"
-        if len(self.values) <= self.shape[0] and self.row_counts().max(initial=0) <= 1:
-            all_ = np.array_equal(self.rows, np.arange(self.shape[0])) and bool((self.values == 1).all())
-            return "moves" if all_ else "picks"
-        return "other"
+        if self.moves is not None:
+            return "moves"
+        return "picks" if self.row_counts().max(initial=0) <= 1 else "other"
 
     @cached_property
     def of_places(self) -> dict[object, Any]:
@@ -139,39 +100,10 @@ class SparseMatrix:
         return {}
 
     @property
-    def _blocks(self) -> "_Blocks | None":
-        if _Blocks not in self.of_places:
-            self.of_places[_Blocks] = self._dense_blocks()
-        outcome: _Blocks | None = self.of_places[_Blocks]
-        return outcome
-
-    def _dense_blocks(self) -> "_Blocks | None":
-        """Return dense blocks of one size that are the matrix together, as a layer on every token has; None
-        if there are no large ones."""
-        order = np.lexsort((self.columns, self.rows))
-        columns, (filled, starts) = self.columns[order], np.unique(self.rows[order], return_index=True)
-        counts = np.diff(np.append(starts, len(columns)))
-        if (counts != counts[0]).any():
-            return None
-        marks = np.random.default_rng(0).integers(1, 1 << 62, self.shape[1])
-        signs = np.stack([columns[starts], np.add.reduceat(marks[columns], starts)], axis=1)
-        _, kinds = np.unique(signs, axis=0, return_inverse=True)
-        kinds = kinds.ravel()
-        sizes = np.bincount(kinds)
-        if (sizes != sizes[0]).any() or LEAST_BLOCK * len(sizes) > len(columns):
-            return None
-        members = np.argsort(kinds, kind="stable").reshape(len(sizes), sizes[0])
-        places = starts[members][:, :, None] + np.arange(counts[0])
-        if (columns[places] != columns[places[:, :1]]).any():
-            return None
-        return _Blocks(filled[members], columns[places[:, 0]], order[places])
-
-    @cached_property
-    def _block_values(self) -> Vector:
-        """The values of all blocks, (blocks, rows, columns); of one if all are equal."""
-        assert self._blocks is not None
-        values = self.values[self._blocks.places]
-        return values[:1].copy() if (values == values[0]).all() else values
+    def moves(self) -> Indices | None:
+        """Which element of the operand each row is, if the matrix only moves elements; otherwise None."""
+        whole = np.array_equal(self.rows, np.arange(self.shape[0])) and bool((self.values == 1).all())
+        return self.columns if whole else None
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> Self:
         """Return diag(rows) @ self @ diag(columns)."""
@@ -194,9 +126,10 @@ class SparseMatrix:
         """Return the number of entries of every row."""
         return np.bincount(self.rows, minlength=self.shape[0])
 
-    def column_counts(self) -> Indices:
-        """Return the number of entries of every column."""
-        return np.bincount(self.columns, minlength=self.shape[1])
+    def column_counts(self, read: NDArray[np.bool_] | None = None) -> Indices:
+        """Return the number of entries of every column, in all rows or in those that are read."""
+        columns = self.columns if read is None else self.columns[read[self.rows]]
+        return np.bincount(columns, minlength=self.shape[1])
 
     def __matmul__(self, other: "SparseMatrix") -> "SparseMatrix":
         order = np.argsort(other.rows, kind="stable")

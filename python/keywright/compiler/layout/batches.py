@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from keywright.program.arrays import Vector
-from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, period_of, table_of
+from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout
 
 from .lowering import LoweredLinear
@@ -41,4 +41,5 @@ def interleave_transform(transform: DiagonalMatrix, batch: int) -> DiagonalMatri
 
 def _interleave(diagonals: Mapping[int, Vector], batch: int) -> Diagonals:
     steps = [r * batch for r in sorted(diagonals)]
-    return Diagonals(steps, period_of(diagonals) * batch, lambda: table_of(diagonals), batch)
+    copies = copies_of(diagonals) * batch
+    return Diagonals(steps, period_of(diagonals) * batch, lambda: distinct_of(diagonals), copies)

@@ -14,7 +14,7 @@ from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals
 from keywright.program.operands.layout import Layout
 
 from .layer_work import LayerWork, Prices
-from .shifts import LayoutPair, Used, fill_table, used_diagonals
+from .shifts import LayoutPair, Used, between_layouts, fill_table, repetition, used_diagonals
 
 MOST_COMPARED = 1 << 24
 """Values of diagonals that are compared at most, to see how soon they repeat."""
@@ -67,10 +67,10 @@ class _Input:
                 table *= share
             return table
 
-        steps, period = np.flatnonzero(used).tolist(), self.between.period
+        steps, (period, copies) = np.flatnonzero(used).tolist(), repetition(self.matrix, self.between)
         if len(steps) * period <= MOST_COMPARED and _is_regular(self.matrix):
             period = _shortest_period(make())
-        return Diagonals(steps, period, lambda: make()[:, :period])
+        return Diagonals(steps, period, lambda: make()[:, : period // copies], copies)
 
 
 def _is_regular(matrix: Matrix) -> bool:
@@ -119,8 +119,9 @@ def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout
 
 def _inputs(matrices: list[Matrix], sources: list[Layout], target: Layout) -> list[_Input]:
     results = []
-    for matrix, source in zip(matrices, sources, strict=True):
+    for each, source in zip(matrices, sources, strict=True):
         between = LayoutPair(source, target)
+        matrix = between_layouts(each, between)
         blocks: list[dict[int, Used]] = [{} for _ in range(source.ciphertexts)]
         for (block_out, block), used in used_diagonals(matrix, between).items():
             blocks[block][block_out] = used

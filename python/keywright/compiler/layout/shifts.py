@@ -10,6 +10,7 @@ therefore sums of two short lists, and counting them needs no pass over the entr
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -108,14 +109,29 @@ def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> dict[Block,
     return shifts
 
 
+def between_layouts(matrix: Matrix, between: LayoutPair) -> Matrix:
+    """Return a matrix as its diagonals are found: a convolution is explicit if positions are no sums over
+    channel and pixel. Raises `RefusalError`."""
+    return matrix.explicit() if _Separated.of(matrix, between) is None else matrix
+
+
+def repetition(matrix: Matrix, between: LayoutPair) -> tuple[int, int]:
+    """Return after how many slots the diagonals repeat, and how many neighbouring values are equal, as far as
+    the layouts tell."""
+    parts = _Separated.of(matrix, between)
+    return (between.period, 1) if parts is None else parts.repetition
+
+
 def fill_table(matrix: Matrix, between: LayoutPair, block: Block, used: Used) -> Vector:
-    """Return the diagonals between two ciphertexts: (used diagonals, period).
+    """Return the diagonals between two ciphertexts up to their `repetition`, with one of each equal values:
+    (used diagonals, period / copies).
 
     Args:
         block: ciphertext of the target and of the source.
         used: result of `used_diagonals` for these two.
     """
-    table = np.zeros((int(np.count_nonzero(used)), between.period))
+    period, copies = repetition(matrix, between)
+    table = np.zeros((int(np.count_nonzero(used)), period // copies))
     row = np.cumsum(used, dtype=np.int32) - 1
     parts = _Separated.of(matrix, between)
     if parts is not None:
@@ -160,7 +176,7 @@ class _Separated:
         if not isinstance(matrix, Convolution):
             return None
         window, (into, origin) = matrix.window, matrix.channels()
-        target, source = between.target.separated(window.outputs), between.source.separated(window.inputs)
+        target, source = between.target.separated(matrix.rows), between.source.separated(matrix.columns)
         if target is None or source is None:
             return None
         return cls(
@@ -202,21 +218,40 @@ class _Separated:
             sums |= twice[modulus - shift : 2 * modulus - shift]
         used[self.between.diagonal(np.flatnonzero(sums))] = True
 
+    @cached_property
+    def repetition(self) -> tuple[int, int]:
+        """Period and equal neighbours, as `repetition` has them: a map that is the same at every pixel has
+        diagonals that repeat from pixel to pixel."""
+        period, offsets = self.between.period, self.pixel_into
+        if self.kernel.shape[1] > 1 or (offsets != self.pixel_origin).any():
+            return period, 1
+        step = int(offsets[1]) if offsets.size > 1 else period
+        if not np.array_equal(offsets, step * np.arange(offsets.size)):
+            return period, 1
+        if step * offsets.size == period:
+            return step, 1
+        copies = offsets.size & -offsets.size
+        aligned = step == 1 and not ((self.into | self.origin) & (copies - 1)).any()
+        return period, copies if aligned else 1
+
     def fill(self, table: Vector, row: Steps, block: Block) -> None:
         """Set the entries between two ciphertexts: for each pixel shift, every pair of channels has one
         diagonal."""
         slots = self.between.source.slots
+        period, copies = self.repetition
         pairs = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))
         into, origin, kernel = self.into[pairs, None], self.origin[pairs, None], self.kernel[pairs]
         shifts, place = np.unique(self.pixel_origin - self.pixel_into, return_inverse=True)
         order = np.argsort(place, kind="stable")
-        flat, period = table.reshape(-1), np.int64(self.between.period)
-        for shift, pixels in zip(shifts, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+        flat, places = table.reshape(-1), np.int64(table.shape[1])
+        for shift, every in zip(shifts, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+            pixels = every[:1] if period < self.between.period else every[::copies]
             diagonal = self.between.diagonal(origin - into + shift)
             slot = self.between.slot(
                 origin + self.pixel_origin[pixels], into + self.pixel_into[pixels], diagonal
             )
-            values, index = kernel[:, self.tap[pixels]], row[diagonal] * period + slot
+            index = row[diagonal] * places + (slot & (period - 1)) // copies
+            values = kernel[:, self.tap[pixels]]
             present = values != 0
             if present.all():
                 flat[index] = values

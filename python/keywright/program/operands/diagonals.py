@@ -137,8 +137,10 @@ class DiagonalMatrix:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all values in double precision, whether they are in memory or not."""
-        return sum(8 * len(diagonals) * period_of(diagonals) for diagonals in self.diagonals if diagonals)
+        """Bytes of all values in double precision, with one of each `copies_of` equal ones, whether they are
+        in memory or not."""
+        used = [diagonals for diagonals in self.diagonals if diagonals]
+        return sum(8 * len(each) * period_of(each) // copies_of(each) for each in used)
 
 
 def _modulo(diagonals: Mapping[int, Vector], slots: int) -> Diagonals:

@@ -72,10 +72,14 @@ class Layout(Stated):
         """Hash of the positions of the first sample, which layouts of several periods share."""
         return blake2b(self.positions.astype(np.int32).tobytes(), digest_size=16).digest()
 
-    def separated(self, pixels: int) -> tuple[Positions, Positions] | None:
-        """Return the position of every channel's first pixel, and the offset of each of its ``pixels``,
-        modulo the period; None if positions are not such sums, or a channel spans several ciphertexts."""
-        images = self.positions.reshape(-1, pixels)
+    def separated(self, numbers: NDArray[np.int64]) -> tuple[Positions, Positions] | None:
+        """Return the position of every channel's first pixel, and the offset of each of its pixels, modulo
+        the period; None if positions are not such sums, or a channel spans several ciphertexts.
+
+        Args:
+            numbers: of the elements, (channels, pixels).
+        """
+        images = self.positions[numbers]
         first, added = images[:, 0], images[0] - images[0, 0]
         sums = (images - first[:, None] - added) & (self.period - 1)
         if sums.any() or (images // self.slots != first[:, None] // self.slots).any():

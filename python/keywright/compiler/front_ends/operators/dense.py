@@ -3,6 +3,7 @@
 import numpy as np
 
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
+from keywright.compiler.graph.convolution import Convolution
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape, Vector
@@ -78,9 +79,12 @@ def _from_right(
     offset = None if bias is None else _bias(context, bias, shape)
     if rows.size == rows.shape[-1] and columns.ndim == 2 and source.order is None:
         return context.linear(source, shown, SparseMatrix.from_dense(columns.T), offset)
-    pairs = int(np.prod(shape, dtype=np.int64)) * rows.shape[-1]
-    require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES, SHORTER)
     out = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+    if columns.ndim == 2:
+        elements = (each.reshape(-1, each.shape[-1]).T for each in (out, rows))
+        return context.linear(source, shown, Convolution.everywhere(columns.T, *elements), offset)
+    pairs = out.size * rows.shape[-1]
+    require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES, SHORTER)
     into, origin, weights = np.broadcast_arrays(
         out[..., :, None, :], rows[..., :, :, None], columns[..., None, :, :]
     )

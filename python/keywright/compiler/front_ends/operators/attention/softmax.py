@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.functions import exponential, reciprocal
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
 from keywright.compiler.front_ends.operators.reductions import rows_of
-from keywright.compiler.graph.convolution import Matrix
+from keywright.compiler.graph.convolution import Convolution, Matrix
 from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
@@ -123,13 +123,14 @@ def _centred(
     """Return each element minus the mean of its row, times a factor; 0 for elements without a share."""
     count = len(rows)
     require_at_most(f"the mean of node {context.name!r}", "entries", count * rows.size, MAX_ENTRIES, SHORTER)
-    into = np.broadcast_to(rows[:, None], (count, *rows.shape))
-    origin = np.broadcast_to(rows[None], (count, *rows.shape))
-    values = np.where(np.eye(count, dtype=bool)[:, :, None], 1.0, 0.0) - shares[None]
-    values = factor * values * (shares > 0)[:, None]
-    matrix = SparseMatrix.from_distinct(
-        (source.size, source.size), into.ravel(), origin.ravel(), values.ravel()
-    )
+    values = factor * (np.eye(count)[:, :, None] - shares[None]) * (shares > 0)[:, None]
+    if (shares == shares[:, :1]).all():
+        matrix: Matrix = Convolution.everywhere(values[:, :, 0], rows, rows)
+    else:
+        into = np.broadcast_to(rows[:, None], values.shape)
+        origin = np.broadcast_to(rows[None], values.shape)
+        shape = source.size, source.size
+        matrix = SparseMatrix.from_distinct(shape, into.ravel(), origin.ravel(), values.ravel())
     laid_out = context.laid_out(source)
     large = source.size > SMALL
     result = context.linear(source, source.shape, matrix, laid_out=laid_out, separate=large)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.graph.graph import Graph, Input, Linear, operands
-from keywright.compiler.graph.sparse import Indices, SparseMatrix
+from keywright.compiler.graph.sparse import Indices
 
 Elements = dict[int, NDArray[np.bool_]]
 """Which elements of each value, by its number."""
@@ -45,9 +45,7 @@ def _reached(graph: Graph, starts: Elements) -> Elements:
         for place, operand in enumerate(operands(node)):
             own = outcome.setdefault(operand, np.zeros(_size(graph, operand), np.bool_))
             if isinstance(node, Linear):
-                matrix = node.matrices[place]
-                entries = matrix if isinstance(matrix, SparseMatrix) else matrix.explicit()
-                own[entries.columns[elements[entries.rows]]] = True
+                own |= node.matrices[place].column_counts(elements) > 0
             else:
                 own |= elements
     return outcome
