@@ -1,6 +1,7 @@
 """Connections of a client: heads are bounded, and so is the time of a call, however slowly a server sends.
 
-Each wait for a server is one wait of a socket, whose timeout is the rest of the call; no thread watches it.
+Each wait for a server is one wait of a socket, whose timeout is the rest of the call, or of the server's
+credit if that is less; no thread watches it.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from typing import IO, Any
@@ -23,7 +24,10 @@ MAX_HEAD = 1 << 16
 """Most bytes of the status line and the headers of an answer, with those of interim answers."""
 
 TIMEOUT_S = 60.0
-"""How long a server may send or take nothing."""
+"""How long a server may send or take nothing, and its credit for a message or an answer at the beginning."""
+
+SLOWEST = 16 << 10
+"""Bytes that give it credit for a second: servers demand the same of their clients."""
 
 DEADLINE_S = 6 * 3600.0
 """How long an upload of keys, and a request with all its retries, may take by default: 32 GiB of keys take
@@ -79,15 +83,15 @@ class Deadline:
                 code="deadline",
             ) from self.refusal
 
-    def limit(self, sock: socket.socket) -> socket.socket:
-        """Bound the next wait of a socket by the rest of the call, up to `TIMEOUT_S`.
+    def limit(self, sock: socket.socket, seconds: float) -> socket.socket:
+        """Bound the next wait of a socket by the rest of the call, up to some seconds.
 
         Raises:
             UnreachableError: of the code ``deadline``.
         """
         self._waiting[threading.get_ident()] = sock
         self.require()
-        sock.settimeout(min(TIMEOUT_S, max(self.left, 0.001)))
+        sock.settimeout(min(seconds, max(self.left, 0.001)))
         return sock
 
     def abandon(self) -> None:
@@ -119,18 +123,67 @@ def within(seconds: float, **advice: str) -> Iterator[Deadline]:
         _CURRENT.reset(token)
 
 
+class Credit:
+    """The time that a server has for one message, or for one answer: it would otherwise keep a call to its
+    end with a byte a minute.
+
+    Args:
+        until: the end of the call.
+        slowest: bytes that give the server a second.
+    """
+
+    def __init__(self, until: Deadline, slowest: float) -> None:
+        self._until, self._slowest, self._moved = until, slowest, False
+        self._end = time.monotonic() + TIMEOUT_S
+
+    def wait(self, sock: socket.socket, move: Callable[[], int | None]) -> int | None:
+        """Let the server send or take bytes, and return their number; None if there are none yet.
+
+        Raises:
+            UnreachableError: of the code ``deadline``, or ``slow`` if the credit is used up.
+            TimeoutError: it has moved nothing at all.
+        """
+        left = max(0.001, self._end - time.monotonic())
+        self._until.limit(sock, left)
+        try:
+            count = move()
+        except TimeoutError:
+            self._until.require()
+            if self._moved:
+                raise self._slow() from None
+            raise
+        now = time.monotonic()
+        if count:
+            self._moved = True
+            more = count / self._slowest if self._slowest > 0 else TIMEOUT_S
+            self._end = min(self._end + more, now + TIMEOUT_S)
+        if count and now >= self._end:
+            raise self._slow()
+        return count
+
+    def _slow(self) -> UnreachableError:
+        return UnreachableError(
+            f"the server moves fewer than {self._slowest:g} bytes per second; ask again, or set the "
+            "attribute slowest of the model or search to less",
+            code="slow",
+        )
+
+
 class Connection(http.client.HTTPConnection):
-    """A connection over HTTP, each of whose waits ends with a deadline.
+    """A connection over HTTP, each of whose waits ends with a deadline, or with the credit of the server.
 
     Args:
         host, port: the server's.
         until: the deadline.
+        slowest: see `Credit`.
     """
 
-    def __init__(self, host: str, port: int | None, until: Deadline, **arguments: Any) -> None:
+    def __init__(
+        self, host: str, port: int | None, until: Deadline, slowest: float, **arguments: Any
+    ) -> None:
         super().__init__(host, port, **arguments)
-        self.until = until
-        self.response_class = partial(_Response, until)  # type: ignore[assignment]
+        self.until, self._credit = until, Credit(until, slowest)
+        self.response_class = partial(_Response, until, slowest)  # type: ignore[assignment]
 
     def connect(self) -> None:
         """Connect to the first address of the host that answers."""
@@ -140,7 +193,7 @@ class Connection(http.client.HTTPConnection):
         ):
             sock = self._prepared(socket.socket(family, kind, protocol))
             try:
-                self.until.limit(sock).connect(address)
+                self.until.limit(sock, TIMEOUT_S).connect(address)
             except OSError as error:
                 sock.close()
                 failure = error
@@ -158,12 +211,12 @@ class Connection(http.client.HTTPConnection):
         return sock
 
     def send(self, data: Any) -> None:
-        """Send bytes; the server may be slow as long as it takes some in every `TIMEOUT_S`."""
+        """Send bytes as fast as the server takes them, if that is fast enough."""
         if self.sock is None:
             self.connect()
         rest = memoryview(data)
         while rest:
-            rest = rest[self.until.limit(self.sock).send(rest) :]
+            rest = rest[self._credit.wait(self.sock, partial(self.sock.send, rest)) or 0 :]
 
 
 class _Secure(Connection):
@@ -179,21 +232,23 @@ class _Secure(Connection):
     def connect(self) -> None:
         super().connect()
         # A failed handshake closes the socket with the connection.
-        self.until.limit(self.sock)
+        self.until.limit(self.sock, TIMEOUT_S)
         assert isinstance(self.sock, ssl.SSLSocket)
         self.sock.do_handshake()
 
 
-def connected(scheme: str, host: str, port: int | None, until: Deadline) -> Connection:
-    """Return a connection to a server, which opens with its first request."""
-    return (_Secure if scheme == "https" else Connection)(host, port, until)
+def connected(
+    scheme: str, host: str, port: int | None, until: Deadline, slowest: float = SLOWEST
+) -> Connection:
+    """Return a connection to a server, which opens with its first request; see `Connection`."""
+    return (_Secure if scheme == "https" else Connection)(host, port, until, slowest)
 
 
 class _Stream(io.RawIOBase):
-    """The bytes that a server sends; each wait for some ends with the deadline."""
+    """The bytes that a server sends; each wait for some ends with the credit of the server."""
 
-    def __init__(self, sock: socket.socket, until: Deadline) -> None:
-        self._sock, self._until = sock, until
+    def __init__(self, sock: socket.socket, credit: Credit) -> None:
+        self._sock, self._credit = sock, credit
         # It keeps the socket open after the connection is closed, until the answer is.
         self._raw = sock.makefile("rb", buffering=0)
 
@@ -203,8 +258,7 @@ class _Stream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         """Wait for bytes; 0 is the end."""
-        self._until.limit(self._sock)
-        return self._raw.readinto(buffer)
+        return self._credit.wait(self._sock, partial(self._raw.readinto, buffer))
 
     def close(self) -> None:
         self._raw.close()
@@ -240,8 +294,8 @@ class _Response(http.client.HTTPResponse):
     """An answer that ends with a deadline, and whose head is bounded as a whole, with interim answers, of
     which a server can send any number."""
 
-    def __init__(self, until: Deadline, sock: socket.socket, **arguments: Any) -> None:
-        super().__init__(_Stream(sock, until), **arguments)  # type: ignore[arg-type]
+    def __init__(self, until: Deadline, slowest: float, sock: socket.socket, **arguments: Any) -> None:
+        super().__init__(_Stream(sock, Credit(until, slowest)), **arguments)  # type: ignore[arg-type]
 
     def begin(self) -> None:
         """Read the head."""

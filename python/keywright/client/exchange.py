@@ -22,13 +22,16 @@ from keywright.errors.service import (
 )
 from keywright.model.served.demands import require_address
 
-from .connection import connected, current
+from .connection import SLOWEST, connected, current
 
 LIMITS = Limits(1 << 20, 1 << 16)
 """Of answers in JSON: a list of 1,024 missing ranges, or of all models of a server."""
 POLL_S = 0.05
 WAIT_S = 1
 """How long the server waits for the end of an evaluation before it says how far that is."""
+
+STALLED_S = 3600.0
+"""How long an evaluation may go on without a step."""
 
 RETRIES = 8
 """How often a request is retried."""
@@ -53,9 +56,17 @@ class Exchange:
         key: API key, for a server with accounts.
         direct: whether keys may be uploaded to its object storage, see `RemoteModel`.
 
+    Attributes:
+        slowest: bytes per second that the server must send or take on average, by default 16 kB, from a
+            minute after the beginning of each message and answer; 0 for any number.
+        stalled: seconds that an evaluation may wait or go on without a step, by default an hour.
+
     Raises:
         UnreachableError: the URL is not one of HTTP.
     """
+
+    slowest: float = SLOWEST
+    stalled: float = STALLED_S
 
     def __init__(self, url: str, key: str | None, direct: bool | Collection[str]) -> None:
         address = urlsplit(url)
@@ -87,7 +98,7 @@ class Exchange:
         """The status and the body of an answer; errors as in `request`."""
         until = current()
         until.require()
-        connection = connected(self._address.scheme, self._host, self._port, until)
+        connection = connected(self._address.scheme, self._host, self._port, until, self.slowest)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)
         try:
@@ -143,7 +154,7 @@ class Exchange:
         require_address(target, self._address, self._allowed_hosts)
         until = current()
         until.require()
-        connection = connected(target.scheme, target.hostname or "", target.port, until)
+        connection = connected(target.scheme, target.hostname or "", target.port, until, self.slowest)
         try:
             connection.request("PUT", f"{target.path}?{target.query}", body)
             response = connection.getresponse()
@@ -166,6 +177,7 @@ class Exchange:
 
         Raises:
             UnknownJobError: the server has lost the request.
+            UnreachableError: of the code ``stalled`` if the evaluation makes no progress.
             ServeError: as for `request`.
         """
         status, data = persist(lambda: self.exchange("POST", f"{path}&wait={WAIT_S}", message, limit=limit))
@@ -174,13 +186,23 @@ class Exchange:
             progress(1, 1)
             return data
         job = object_of(data)
-        name = identifier(job, "job")
+        name, most, moved = identifier(job, "job"), 0, time.monotonic()
         while job.get("state") in ("waiting", "running"):
             current().require()
             begun = time.monotonic()
+            if begun - moved > self.stalled:
+                raise UnreachableError(
+                    f"the evaluation is {job['state']}, and made no step in {self.stalled:g} s; ask again, "
+                    "or set the attribute stalled of the model or search to more",
+                    code="stalled",
+                )
             job = persist(lambda: self.ask("GET", f"/v1/jobs/{name}?wait={WAIT_S}"))
             total = count(job, "total")
-            progress(min(count(job, "done"), total), total)
+            done = min(count(job, "done"), total)
+            progress(done, total)
+            # Only what was never reached before is a step.
+            if (step := done + (job.get("state") == "running")) > most:
+                most, moved = step, time.monotonic()
             if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
                 # Too many requests wait there.
                 time.sleep(POLL_S)

@@ -316,6 +316,8 @@ class UnreachableError(ServeError, OSError):
     * ``unreachable``: no server answers, or the connection broke.
     * ``truncated``: it broke within an answer.
     * ``deadline``: the call took longer than its ``deadline=``.
+    * ``slow``: the server sends or takes too few bytes per second, see `RemoteModel.slowest`.
+    * ``stalled``: an evaluation makes no step, see `RemoteModel.stalled`.
 
     What to do: check the address and the network, and call again.
     """

@@ -26,7 +26,7 @@ from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.holders import RateLimiter, holder_of
 from keywright.serve.tenants.quotas import Quotas, Usage
 from keywright.serve.uploads.admission import Admission
-from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
+from keywright.serve.uploads.buffers import MAX_CONNECTIONS, Buffers, body_bytes
 from keywright.serve.uploads.direct import DirectUploads
 from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.upload_store import UploadStore
@@ -62,6 +62,7 @@ class ServiceLimits:
         capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
         expiry: seconds after which unused keys and unfetched answers are deleted.
         budget: maximum bytes of a worker for each model; unlimited by default.
+        connections: maximum number of connections, each of which takes up to 0.26 MB.
 
     Raises:
         ParameterError: a number is not an integer.
@@ -70,9 +71,11 @@ class ServiceLimits:
     capacity: int = 16
     expiry: float = 3600.0
     budget: int | None = None
+    connections: int = MAX_CONNECTIONS
 
     def __post_init__(self) -> None:
         require_integer("capacity", self.capacity)
+        require_integer("connections", self.connections)
         if self.budget is not None:
             require_integer("budget", self.budget)
 
@@ -130,7 +133,7 @@ class Service(
         quotas: Quotas | None = None,
     ) -> None:
         limits, addresses = limits or ServiceLimits(), addresses or StorageAddresses()
-        self.metrics, self.draining = Metrics(), False
+        self.metrics, self.draining, self.connections = Metrics(), False, limits.connections
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
         self._openings = RateLimiter(OPENINGS_A_SECOND, OPENINGS)
@@ -167,7 +170,7 @@ class Service(
             self._event(
                 f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
             )
-        self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * self.request_bytes()))
+        self.buffers = Buffers(body_bytes(self.request_bytes()))
         # Include what an earlier process left.
         for uploaded in self.store.complete():
             self._note_keys(uploaded)

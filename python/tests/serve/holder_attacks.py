@@ -160,10 +160,10 @@ class Attacked:
 
 
 def _connections(attacked: Attacked) -> None:
-    slots, lost = ConnectionSlots(), list[str]()
+    slots, lost = ConnectionSlots(8), list[str]()
     for _ in range(20):
-        slots.enter(Slot(lambda: lost.append("evil"), EVIL), 8)
-    slots.enter(Slot(lambda: lost.append("honest"), HONEST), 8)
+        slots.enter(Slot(lambda: lost.append("evil"), EVIL))
+    slots.enter(Slot(lambda: lost.append("honest"), HONEST))
     assert set(lost) == {"evil"}
 
 
@@ -504,7 +504,7 @@ def _pipe() -> tuple[int, Callable[[], None]]:
 
 
 SHARED: dict[str, Attack] = {
-    "http.connections.MAX_CONNECTIONS": _connections,
+    "uploads.buffers.MAX_CONNECTIONS": _connections,
     "http.connection_slots.REQUESTS_A_SECOND": _requests,
     "http.connection_slots.BURST": _requests,
     "http.connection_slots.OPENING": _requests,

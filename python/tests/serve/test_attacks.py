@@ -6,7 +6,7 @@ from studies.service import attacks
 from tests.serve.holder_attacks import SHARED
 
 MEASURED: dict[str, tuple[str, ...]] = {
-    "http.connections.MAX_CONNECTIONS": ("bodies", "unknown", "slow", "handshakes"),
+    "uploads.buffers.MAX_CONNECTIONS": ("bodies", "unknown", "slow", "handshakes"),
     "http.connection_slots.REQUESTS_A_SECOND": ("malformed", "heads", "sets"),
     "http.connection_slots.BURST": ("malformed", "heads", "sets"),
     "http.connection_slots.READS": ("pieces", "records"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import socket
 import threading
 import time
@@ -189,6 +190,59 @@ def test_a_server_that_reads_slowly_does_not_keep_a_client(model: RemoteModel) -
 
 
 @pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
+def test_a_server_that_trickles_does_not_keep_a_client_to_its_deadline(
+    method: str, what: str, model: RemoteModel
+) -> None:
+    """A head, an acknowledgement or an answer that came at a byte a minute kept `infer` for six hours."""
+    begun = time.monotonic()
+    with dripping(*SENDS[what]) as model._port, within(DEADLINE_S), pytest.raises(UnreachableError) as error:
+        model.exchange(method, "/v1/keys", b"x", limit=1 << 20)
+    assert error.value.code in ("slow", "unreachable")
+    assert time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_server_that_takes_an_upload_slowly_does_not_keep_a_client_to_its_deadline(
+    model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = time.monotonic()
+    with Reader(4096) as model._port, within(DEADLINE_S):
+        with pytest.raises(UnreachableError, match=r"fewer than 16384 bytes per second.*slowest") as error:
+            model.send("PUT", "/v1/keys", bytes(16 << 20))
+        assert error.value.code == "slow"
+    assert time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.usefixtures("fast")
+def test_callers_choose_the_least_speed(model: RemoteModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "slowest", 0)
+    with dripping(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as model._port, within(DEADLINE_S):
+        assert model.ask("GET", "/v1/model") == {}
+
+
+@pytest.mark.parametrize("state", ["waiting", "running"])
+def test_an_evaluation_without_a_step_does_not_keep_a_client_to_its_deadline(
+    state: str, model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does one whose steps go back and forth."""
+    done = iter([0, 2, 1, *[2, 1] * 10_000])
+
+    def exchange(*_: Any, **__: Any) -> tuple[int, bytes]:
+        entry = {"job": IDENTIFIER, "state": state, "done": next(done), "total": 10}
+        return 202, json.dumps(entry).encode()
+
+    monkeypatch.setattr(model, "exchange", exchange)
+    monkeypatch.setattr(model, "stalled", 0.5)
+    begun = time.monotonic()
+    with within(DEADLINE_S), pytest.raises(UnreachableError, match=rf"{state}, .* 0\.5 s.*stalled") as error:
+        model.evaluate("/v1/keys/x/jobs?", b"", 1, lambda done, total: None)
+    assert error.value.code == "stalled"
+    assert time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.usefixtures("fast")
 def test_a_host_of_many_silent_addresses_does_not_keep_a_client(
     model: RemoteModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,11 +337,11 @@ def test_an_interrupted_upload_waits_for_no_part(
     path.write_bytes(bytes(100_000))
     limit, waits = Deadline.limit, Counter[int]()
 
-    def note(self: Deadline, sock: socket.socket) -> socket.socket:
+    def note(self: Deadline, sock: socket.socket, seconds: float) -> socket.socket:
         waits[threading.get_ident()] += 1
         if waits[threading.get_ident()] == 2:  # it is connected
             hanging.release()
-        return limit(self, sock)
+        return limit(self, sock, seconds)
 
     monkeypatch.setattr(Deadline, "limit", note)
     with dripping(*SENDS["a handshake" if scheme == "https" else "nothing"]) as port:

@@ -274,7 +274,7 @@ def test_half_sent_requests_disconnect_nobody(
     server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the maximum number of connections, others are still answered and uploads continue."""
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
+    monkeypatch.setattr(server._slots, "most", 24)
     data, key_set = key_file.read_bytes(), service.store.create(service.model.hash)
     path = f"/v1/keys/{key_set.identifier}/parts?offset=0"
     head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"

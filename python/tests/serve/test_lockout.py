@@ -28,6 +28,7 @@ from keywright.serve.http.connection_slots import (
     Pace,
     Slot,
 )
+from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.holders import MANY, neighbourhood
 from tests.serve.network import WORKERS, listening
@@ -35,6 +36,7 @@ from tests.serve.test_http import ask, wait
 from tests.serve.test_tls import make_certificate, running
 
 PLACES = 24
+FEW = ServiceLimits(connections=PLACES)
 
 
 @contextlib.contextmanager
@@ -85,17 +87,15 @@ RESUMABLE = {"Content-Type": "application/partial-upload", "Upload-Offset": "0",
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("known", [False, True], ids=["anonymous", "a tenant"])
 def test_missing_bodies_cost_no_other_client_its_connection(
-    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, known: bool
+    thin: Model, tmp_path: Path, way: str, known: bool
 ) -> None:
     """The attack: 515 of them held all 512 places for minutes."""
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", PLACES)
     accounts = tmp_path / "accounts.json"
     keys = {name: add(accounts, name) for name in ("evil", "honest")} if known else {}
     bearer = {name: {"Authorization": f"Bearer {key}"} for name, key in keys.items()}
     evil, honest = bearer.get("evil", {}), bearer.get("honest", {})
-    service = Service(
-        thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(accounts) if known else None
-    )
+    tenants = Accounts.load(accounts) if known else None
+    service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=tenants, limits=FEW)
     with listening(service) as server:
         theirs, mine = create(server, service, evil), create(server, service, honest)
         method, path = WAYS[way]
@@ -160,9 +160,8 @@ def test_tls_is_negotiated_within_a_slot(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The attack: 2,300 connections that never said a word were an outage of a minute."""
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", PLACES)
     certificate = make_certificate(tmp_path, "own")
-    service = Service(thin, tmp_path / "state", workers=WORKERS)
+    service = Service(thin, tmp_path / "state", workers=WORKERS, limits=FEW)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(certificate[0])
 
@@ -246,10 +245,10 @@ def test_the_holder_with_the_most_slots_loses_one() -> None:
 
     def place(holder: str, until: float) -> Slot:
         slot = Slot(lambda: gone.append((holder, until)), holder, until)
-        places.enter(slot, 8)
+        places.enter(slot)
         return slot
 
-    places = ConnectionSlots()
+    places = ConnectionSlots(8)
     for number in range(8):
         place("evil", 10.0 + number)
     for number in range(4):
@@ -311,12 +310,12 @@ def test_an_address_has_a_pace_while_others_are_served() -> None:
 def test_an_address_that_fills_the_places_is_not_alone() -> None:
     """Thousands of its connections waited to be accepted, each of them replaced another one of its own, and a
     newcomer waited behind all of them."""
-    pace, slots = Pace(clock=Clock()), ConnectionSlots()
+    pace, slots = Pace(clock=Clock()), ConnectionSlots(PLACES)
     admission = 0
     for _ in range(10 * PLACES + 10 * BURST):
         if pace.admits("127.0.0.1", full=slots.full):
             admission += 1
-            slots.enter(Slot(lambda: None, "waiting 127.0.0.1"), PLACES)
+            slots.enter(Slot(lambda: None, "waiting 127.0.0.1"))
     assert len(slots) == PLACES
     assert admission in range(PLACES, PLACES + BURST + 1)
     assert pace.admits("127.0.0.2", full=slots.full)
@@ -431,7 +430,7 @@ def test_stalled_and_honest_clients_of_one_address_beside_each_other(
     server: Server, service: Service, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upload that moves keeps its place among those that do not."""
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", PLACES)
+    monkeypatch.setattr(server._slots, "most", PLACES)
     mine, theirs, data = create(server, service), create(server, service), key_file.read_bytes()
     said: list[int] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import http.client
 import ipaddress
@@ -258,25 +259,46 @@ def test_reads_of_a_negotiation_count(encrypted: Server, monkeypatch: pytest.Mon
     assert len(reads) > len(hello) / 4
 
 
-def test_a_peer_that_reads_nothing_is_not_read() -> None:
+def test_a_peer_that_reads_nothing_is_not_read(tmp_path: Path) -> None:
     """Each change of keys was answered and the answer kept in memory, as long as the connection stood."""
+    arriving, leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+    peer = trusting().wrap_bio(arriving, leaving)
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(*make_certificate(tmp_path, "own"))
+    transport, connection = MagicMock(), MagicMock()
+    transport.is_closing.return_value = False
+    transport.write.side_effect = arriving.write
+
+    def feed(tls: connections.EncryptedTransport) -> None:
+        data = leaving.read()
+        while data:
+            place = tls.get_buffer(-1)
+            count = min(len(place), len(data))
+            place[:count], data = data[:count], data[count:]
+            tls.buffer_updated(count)
 
     async def run() -> None:
-        tls, transport, connection = MagicMock(), MagicMock(), MagicMock(loop=asyncio.get_running_loop())
-        tls.get_buffer.side_effect = bytearray
-        reads = connections.TlsReads(tls, transport, connection, Pace(times=READS), "192.0.2.1")
-        for full in (False, True):
-            if full:
-                reads.pause_writing()
-            reads.get_buffer(1 << 16)
-            reads.buffer_updated(connections.TLS_HEAD)
-            assert tls.buffer_updated.call_count == 1
+        connection.loop = asyncio.get_running_loop()
+        tls = connections.EncryptedTransport(connection, Pace(times=READS), own)
+        tls.connection_made(transport)
+        for _ in range(2):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                peer.do_handshake()
+            feed(tls)
+        tls.pause_writing()
+        transport.resume_reading.reset_mock()
+        peer.write(b"x")
+        place = tls.get_buffer(-1)
+        head = leaving.read(len(place))
+        place[: len(head)] = head
+        tls.buffer_updated(len(head))
         assert transport.pause_reading.called
         assert not transport.resume_reading.called
-        reads.resume_writing()
+        tls.resume_writing()
         await asyncio.sleep(0)
-        assert tls.buffer_updated.call_count == 2
         assert transport.resume_reading.called
+        feed(tls)
+        connection.data_received.assert_called_once_with(b"x")
 
     asyncio.run(run())
 

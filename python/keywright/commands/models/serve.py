@@ -36,6 +36,7 @@ from keywright.serve import (
     logs,
 )
 from keywright.serve.tenants import Accounts, Quotas
+from keywright.serve.uploads.buffers import CONNECTION_BYTES, body_bytes, connections_within
 
 from .serve_arguments import add_arguments, require
 
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-UPLOADS_BYTES = 64 << 20
-"""Bytes of uploads in the memory of the listening process."""
 
 __all__ = ["EXAMPLE", "add_arguments", "run"]
 
@@ -86,7 +84,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             on_event=event,
             workers=workers,
             accounts=accounts,
-            limits=ServiceLimits(capacity=options.clients, expiry=options.expiry, budget=memory.each),
+            limits=ServiceLimits(options.clients, options.expiry, memory.each, memory.connections),
             quotas=None if options.quotas is None else Quotas.load(options.quotas),
             addresses=StorageAddresses(objects=options.objects, records=options.records, audit=options.audit),
         )
@@ -137,6 +135,7 @@ class MemoryPlan:
         parts: its bytes by part.
         each: maximum of a process for a model.
         keys: of clients' keys.
+        connections: number of connections for which there is memory.
         peak: predicted peak.
     """
 
@@ -144,6 +143,7 @@ class MemoryPlan:
     parts: Sequence[Mapping[str, int]]
     each: int
     keys: int
+    connections: int
     peak: int
 
     @staticmethod
@@ -153,7 +153,9 @@ class MemoryPlan:
         Raises:
             OutOfMemoryError: the models do not fit.
         """
-        own = resident_bytes() + UPLOADS_BYTES
+        connections = connections_within(budget)
+        bodies = body_bytes(max(model.message.most_bytes for model in models))
+        own = resident_bytes() + bodies + connections * CONNECTION_BYTES
         total = budget - own
         # There must be room for the keys of one client; all remaining memory is for keys.
         largest = max(model.keys.resident_bytes for model in models)
@@ -162,11 +164,16 @@ class MemoryPlan:
         keys = total - processes * sum(plan.memory.total for plan in plans)
         texts = [f"needs at most {plan.memory.describe()}; {plan.explain()}" for plan in plans]
         parts = [plan.memory.parts() for plan in plans]
-        return MemoryPlan(texts, parts, each, keys, budget - keys + largest)
+        return MemoryPlan(texts, parts, each, keys, connections, budget - keys + largest)
 
     def to_json(self) -> dict[str, object]:
         """Return it for a record."""
-        return {"predicted_peak_bytes": self.peak, "key_memory": self.keys, "memory": list(self.parts)}
+        return {
+            "predicted_peak_bytes": self.peak,
+            "key_memory": self.keys,
+            "connections": self.connections,
+            "memory": list(self.parts),
+        }
 
 
 def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Workers]]:

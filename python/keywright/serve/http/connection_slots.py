@@ -68,11 +68,18 @@ class Slot:
 
 
 class ConnectionSlots:
-    """The slots of a server."""
+    """The slots of a server.
 
-    def __init__(self) -> None:
+    Args:
+        most: connections at a time.
+
+    Attributes:
+        most: the same.
+    """
+
+    def __init__(self, most: int) -> None:
         self._held: dict[Slot, None] = {}
-        self._most = 1
+        self.most = most
 
     def __len__(self) -> int:
         return len(self._held)
@@ -80,13 +87,13 @@ class ConnectionSlots:
     @property
     def full(self) -> bool:
         """Whether a newcomer would replace another connection."""
-        return len(self._held) >= self._most
+        return len(self._held) >= self.most
 
-    def enter(self, slot: Slot, most: int) -> None:
-        """Take a slot. If more than ``most`` are taken, a connection of the holder with the most slots loses
-        its slot. This may be the new connection, if the others have more credit."""
-        self._held[slot], self._most = None, most
-        if len(self._held) <= most:
+    def enter(self, slot: Slot) -> None:
+        """Take a slot. If none is free, a connection of the holder with the most slots loses its slot. This
+        may be the new connection, if the others have more credit."""
+        self._held[slot] = None
+        if len(self._held) <= self.most:
             return
         victim = min(of_largest(list(self._held)), key=_credit)
         # Its connection may take a while to end.

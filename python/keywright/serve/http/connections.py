@@ -1,12 +1,12 @@
 """Connections of the server: deadlines for slow peers, and a fair share of the slots for each of them.
 
 uvicorn answers requests; this module adds the limits that it lacks. A head that another server could read in
-another way is refused. A peer has credit: `GRACE_S` at the
-beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
-credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
-the most (see `connection_slots`). TLS is negotiated within a slot. Above the pace of its address, a request
-waits. Reads have a pace of their own: bytes that come one by one cost a turn of the event loop each, and wait
-for each other above it. With TLS, a read has one record, whether that carries bytes of requests or not.
+another way is refused. A peer has credit: `GRACE_S` at the beginning of a body or an answer, and a second
+for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without credit its connection is aborted. Where all
+slots are taken, a newcomer replaces a connection of the holder who has the most (see `connection_slots`).
+TLS is negotiated within a slot. Above the pace of its address, a request waits. Reads have a pace of their
+own: bytes that come one by one cost a turn of the event loop each, and wait for each other above it. With
+TLS, a read has one record, whether that carries bytes of requests or not.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import contextlib
 import json
 import re
 import ssl
-from typing import Any
+from typing import Any, cast
 
 import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,8 +25,6 @@ from keywright.serve.logs import request_identifier
 from keywright.serve.tenants.holders import neighbourhood
 
 from .connection_slots import OPENING, ConnectionSlots, Pace, Slot
-
-MAX_CONNECTIONS = 512
 
 TIMEOUT_S = 30.0
 """Seconds for a request without its body, and the most credit of a body or an answer."""
@@ -46,9 +44,14 @@ TLS_HEAD = 5
 TLS_HELD_S = 0.05
 """Least seconds until a read above the pace is tried again: many connections of an address may wait."""
 
-TLS_LOW, TLS_HIGH = 32 << 10, 64 << 10
-"""Bytes of TLS that wait while a request is not read. Both are above the longest record, which waits until it
-is whole."""
+TLS_CONTENT = 16 << 10
+"""Maximum bytes of content of a record."""
+
+TLS_RECORD = TLS_CONTENT + 256 + TLS_HEAD
+"""Maximum bytes of a record with its head."""
+
+READ_BYTES = 64 << 10
+"""Maximum bytes that are read from a connection at a time."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """Maximum bytes and seconds of reading after a malformed request."""
@@ -157,8 +160,8 @@ class Connection(H11Protocol):
 
     Args:
         slots: the slots of the server's connections.
-        pace, reads: of the addresses' requests, and of reads from their connections; None where `TlsReads`
-            counts these.
+        pace, reads: of the addresses' requests, and of reads from their connections; None where
+            `EncryptedTransport` counts these.
     """
 
     def __init__(
@@ -193,9 +196,11 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start, and evict a connection if there are too many."""
+        # asyncio would read four times as much, and keep it while the request waits for its turn.
+        vars(transport)["max_size"] = READ_BYTES
         super().connection_made(transport)
         self._wait()
-        self._slots.enter(self._slot, MAX_CONNECTIONS)
+        self._slots.enter(self._slot)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -278,7 +283,7 @@ class Connection(H11Protocol):
 
     def receive(self) -> None:
         """Give the peer credit for a body."""
-        self._expect(min(GRACE_S, TIMEOUT_S), takes=True)
+        self.expect(min(GRACE_S, TIMEOUT_S), takes=True)
 
     def pause(self, length: int) -> float:
         """Return the seconds until it is the turn of a body of the peer, see `Pace.body`."""
@@ -286,7 +291,7 @@ class Connection(H11Protocol):
 
     def send(self) -> None:
         """Give the peer credit for an answer."""
-        self._expect(min(GRACE_S, TIMEOUT_S))
+        self.expect(min(GRACE_S, TIMEOUT_S))
 
     def wrote(self, length: int) -> None:
         """Note bytes of an answer that the peer has to read."""
@@ -307,9 +312,10 @@ class Connection(H11Protocol):
         """Give the peer time for a request, and to read what was answered before."""
         address = self.client[0] if self.client is not None else ""
         self._slot.holder = f"waiting {neighbourhood(address)}"
-        self._expect(TIMEOUT_S)
+        self.expect(TIMEOUT_S)
 
-    def _expect(self, seconds: float, *, takes: bool = False) -> None:
+    def expect(self, seconds: float, *, takes: bool = False) -> None:
+        """Give the peer some seconds."""
         self.work()
         self._takes, self._slot.until = takes, self.loop.time() + seconds
         self._timer = self.loop.call_at(self._slot.until, self._look)
@@ -335,165 +341,180 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_at(self._slot.until, self._look)
 
 
-class TlsReads(asyncio.BufferedProtocol):
-    """What arrives on a connection that speaks TLS, before it is decrypted: at a time at most the rest of a
-    record and the head of the next one, when it is the turn of its address. A record may carry a single byte,
-    or none, as one that changes the keys, and 700 of those in one read would take as long as ten handshakes.
+class EncryptedTransport(asyncio.BufferedProtocol, asyncio.Transport):
+    """TLS between a socket and a `Connection`: one record is read, decrypted and passed on at a time, when it
+    is the turn of its address, and one is encrypted and written at a time. asyncio's TLS would keep a
+    megabyte for a slow peer. A record may carry a single byte, or none, as one that changes the keys, and 700
+    of those in one read would take as long as ten handshakes.
 
     Args:
-        tls: asyncio's protocol for TLS.
-        transport: of the connection.
         connection: its protocol within TLS.
-        reads: the pace of reads.
-        address: of the peer.
-    """
-
-    def __init__(
-        self,
-        tls: asyncio.BufferedProtocol,
-        transport: asyncio.Transport,
-        connection: Connection,
-        reads: Pace,
-        address: str,
-    ) -> None:
-        self._tls, self._transport, self._connection = tls, transport, connection
-        self._reads, self._address = reads, address
-        self._buffer = memoryview(b"")
-        self._turn: asyncio.Handle | None = None
-        # Bytes that wait until the peer reads: TLS answers changes of keys, and keeps what is not read.
-        self._full, self._kept = False, 0
-        # What has arrived of the head of a record, and what is missing of its content.
-        self._head, self._missing = bytearray(), 0
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the place of the next bytes."""
-        most = self._missing + TLS_HEAD - len(self._head)
-        self._buffer = memoryview(self._tls.get_buffer(sizehint))[:most]
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Pass bytes on when it is their turn."""
-        if self._full:
-            self._transport.pause_reading()
-            # It is the peer that is slow now.
-            self._connection.hold(on=False)
-            self._kept = nbytes
-            return
-        if (delay := self._reads.wait(self._address)) > 0:
-            self._transport.pause_reading()
-            self._connection.hold(on=True)
-            later = max(delay, TLS_HELD_S)
-            self._turn = self._connection.loop.call_later(later, self.buffer_updated, nbytes)
-            return
-        if self._turn is not None:
-            # First this, because TLS may pause.
-            self._turn = None
-            self._connection.hold(on=False)
-            self._transport.resume_reading()
-        self._head += self._buffer[self._missing : nbytes]
-        self._missing = max(0, self._missing - nbytes)
-        if len(self._head) == TLS_HEAD:
-            self._missing = int.from_bytes(self._head[-2:])
-            self._head.clear()
-        self._tls.buffer_updated(nbytes)
-
-    def eof_received(self) -> bool | None:
-        """Pass it on."""
-        return self._tls.eof_received()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Pass it on."""
-        if self._turn is not None:
-            self._turn.cancel()
-        self._tls.connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        """Pass it on, and no bytes until the peer reads."""
-        self._full = True
-        self._tls.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Pass it on, and the bytes that have waited."""
-        self._full = False
-        self._tls.resume_writing()
-        if self._kept:
-            self._turn = self._connection.loop.call_soon(self.buffer_updated, self._kept)
-            self._kept = 0
-
-
-class Handshake(asyncio.Protocol):
-    """The TLS negotiation on a new connection, which counts like any other connection from its first packet
-    on.
-
-    Args:
-        connection: the protocol after the negotiation.
-        slots: the slots of the server's connections.
         reads: the pace of reads.
         tls: settings of the server.
     """
 
-    def __init__(
-        self, connection: Connection, slots: ConnectionSlots, reads: Pace, tls: ssl.SSLContext
-    ) -> None:
-        self._connection, self._slots, self._reads, self._tls = connection, slots, reads, tls
-        self._slot, self._early = Slot(self._abort), bytearray()
-        self._transport: asyncio.Transport | None = None
-        self._task: asyncio.Task[None] | None = None
+    def __init__(self, connection: Connection, reads: Pace, tls: ssl.SSLContext) -> None:
+        super().__init__({"sslcontext": tls})
+        self._connection, self._reads = connection, reads
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._buffer, self._arrived = bytearray(TLS_RECORD), 0
+        # What has arrived of the head of a record, and what is missing of its content.
+        self._head, self._missing = bytearray(), 0
+        self._address, self._turn = "", cast("asyncio.Handle | None", None)
+        self._negotiated = self._closing = False
+        # Whether the application pauses, and whether the peer has bytes to read first: TLS answers changes of
+        # keys.
+        self._paused = self._full = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin."""
-        # Its bytes are for TLS.
-        transport.pause_reading()
-        self._transport, loop = transport, self._connection.loop
-        peer = transport.get_extra_info("peername")
-        address = str(peer[0]) if peer else ""
-        self._slot.holder = f"waiting {neighbourhood(address)}"
-        self._slot.until = loop.time() + HANDSHAKE_S
-        self._slots.enter(self._slot, MAX_CONNECTIONS)
-        self._task = loop.create_task(self._negotiate(transport, address))
+        """Begin the negotiation, for which the peer has `HANDSHAKE_S`."""
+        self._socket = transport
+        self._address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._connection.connection_made(self)
+        self._connection.expect(HANDSHAKE_S)
 
-    def data_received(self, data: bytes) -> None:
-        """Keep the bytes after the end of the negotiation."""
-        self._early += data
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the place of the next bytes: the rest of a record, and the head of the next one."""
+        return memoryview(self._buffer)[: self._missing + TLS_HEAD - len(self._head)]
 
-    def _abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take bytes."""
+        self._arrived = nbytes
+        self._advance()
 
-    def _count_reads(self, transport: asyncio.Transport, address: str) -> None:
-        """Count what arrives before TLS gets it."""
-        tls = transport.get_protocol()
-        if isinstance(tls, asyncio.BufferedProtocol):
-            transport.set_protocol(TlsReads(tls, transport, self._connection, self._reads, address))
+    def _advance(self) -> None:
+        """Pass on what has arrived, when it is its turn, and read more."""
+        self._turn = None
+        takes = self._arrived > 0 and not (self._paused or self._full)
+        delay = self._reads.wait(self._address) if takes else 0.0
+        self._connection.hold(on=delay > 0)
+        if delay > 0:
+            self._turn = self._connection.loop.call_later(max(delay, TLS_HELD_S), self._advance)
+        elif takes:
+            self._head += self._buffer[self._missing : self._arrived]
+            self._missing = max(0, self._missing - self._arrived)
+            if len(self._head) == TLS_HEAD:
+                self._missing = int.from_bytes(self._head[-2:])
+                self._head.clear()
+            self._incoming.write(memoryview(self._buffer)[: self._arrived])
+            self._arrived = 0
+        if not self._arrived:
+            self._decrypt()
+        if self._arrived or self._paused:
+            self._socket.pause_reading()
+        else:
+            self._socket.resume_reading()
 
-    async def _negotiate(self, transport: asyncio.Transport, address: str) -> None:
-        encrypted: asyncio.Transport | None = None
-        # It runs when TLS has the connection, and before it reads.
-        self._connection.loop.call_soon(self._count_reads, transport, address)
+    def _decrypt(self) -> None:
+        """Pass on what has been read of the peer, until the application pauses."""
+        speaks = True
         try:
-            # A peer that ends or speaks no TLS is no error of the server.
-            with contextlib.suppress(OSError):
-                encrypted = await self._connection.loop.start_tls(
-                    transport, self, self._tls, server_side=True, ssl_handshake_timeout=HANDSHAKE_S
-                )
-        finally:
-            self._slots.leave(self._slot)
-            if encrypted is None:
-                transport.abort()
-        if encrypted is None or encrypted.is_closing():
+            while not (self._paused or self.is_closing()):
+                if not self._negotiated:
+                    self._tls.do_handshake()
+                    self._negotiated = True
+                    self._connection.expect(TIMEOUT_S)
+                elif data := self._tls.read(TLS_RECORD):
+                    self._connection.data_received(data)
+                else:
+                    self._connection.eof_received()
+                    self.close()
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:
+            speaks = False
+        self._flush()
+        if not speaks:
+            # It has been told so, if it reads.
+            self.abort() if self.get_write_buffer_size() else self.close()
+
+    def _flush(self) -> None:
+        if (data := self._outgoing.read()) and not self._socket.is_closing():
+            self._socket.write(data)
+
+    def eof_received(self) -> None:
+        """End."""
+        self._connection.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._closing = True
+        if self._turn is not None:
+            self._turn.cancel()
+        self._connection.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait until the peer reads."""
+        self._full = True
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._full = False
+        self._connection.resume_writing()
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self._turn is None and not self.is_closing():
+            self._turn = self._connection.loop.call_soon(self._advance)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what is known of the connection."""
+        return super().get_extra_info(name) or self._socket.get_extra_info(name, default)
+
+    def is_closing(self) -> bool:
+        """Whether it ends, or has ended."""
+        return self._closing or self._socket.is_closing()
+
+    def pause_reading(self) -> None:
+        """Pass nothing on."""
+        self._paused = True
+        self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Go on."""
+        self._paused = False
+        self._schedule()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes."""
+        if self.is_closing():
             return
-        limit = getattr(encrypted, "set_read_buffer_limits", None)
-        if limit is not None:
-            limit(TLS_HIGH, TLS_LOW)
-        encrypted.set_protocol(self._connection)
-        self._connection.connection_made(encrypted)
-        if self._early:
-            self._connection.data_received(bytes(self._early))
+        try:
+            for start in range(0, len(data), TLS_CONTENT):
+                self._tls.write(memoryview(data)[start : start + TLS_CONTENT])
+                self._flush()
+        except ssl.SSLError:
+            # The peer is in the middle of a message of TLS itself.
+            self.abort()
+
+    def can_write_eof(self) -> bool:
+        """TLS has no half of a connection to keep."""
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the peer has to read."""
+        return self._socket.get_write_buffer_size()
+
+    def close(self) -> None:
+        """End after the bytes that are being sent."""
+        if not self._closing:
+            self._closing = True
+            with contextlib.suppress(ssl.SSLError):
+                self._tls.unwrap()
+            self._flush()
+            self._socket.close()
+
+    def abort(self) -> None:
+        """End now."""
+        self._closing = True
+        self._socket.abort()
 
 
 def protocol(
     slots: ConnectionSlots, pace: Pace, reads: Pace, tls: ssl.SSLContext | None, **named: Any
-) -> asyncio.Protocol:
+) -> asyncio.BaseProtocol:
     """Return the protocol of a new connection.
 
     Args:
@@ -502,6 +523,5 @@ def protocol(
         tls: settings of a server that speaks TLS.
         named: uvicorn's arguments.
     """
-    if tls is None:
-        return Connection(slots=slots, pace=pace, reads=reads, **named)
-    return Handshake(Connection(slots=slots, pace=pace, reads=None, **named), slots, reads, tls)
+    connection = Connection(slots=slots, pace=pace, reads=None if tls else reads, **named)
+    return connection if tls is None else EncryptedTransport(connection, reads, tls)

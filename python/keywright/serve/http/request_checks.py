@@ -274,14 +274,20 @@ class Exchange:
             if self._connection is not None:
                 self._connection.send()
         else:
-            self.sent += len(message.get("body", b""))
-            if self._connection is not None:
-                self._connection.wrote(len(message.get("body", b"")))
-            if self._unread and not message.get("more_body", False):
-                await self._send({**message, "more_body": True})
+            body, more = message.get("body", b""), message.get("more_body", False)
+            # What is sent at once is copied for each peer, until that has read it.
+            for start in range(0, len(body), PIECE_BYTES):
+                await self._send_piece(body[start : start + PIECE_BYTES])
+            if self._unread and not more:
                 await self._linger()
-                message = {"type": "http.response.body", "body": b""}
+            message = {**message, "body": b""}
         await self._send(message)
+
+    async def _send_piece(self, piece: bytes) -> None:
+        self.sent += len(piece)
+        if self._connection is not None:
+            self._connection.wrote(len(piece))
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _linger(self) -> None:
         most = self.received + LINGER_BYTES

@@ -94,7 +94,8 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        pace, reads, slots = Pace(proxies), Pace(proxies, times=READS), ConnectionSlots()
+        pace, reads = Pace(proxies), Pace(proxies, times=READS)
+        self._slots = slots = ConnectionSlots(service.connections)
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
         self._socket = PacedListener(listener, pace, slots)
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without

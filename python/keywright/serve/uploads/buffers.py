@@ -1,4 +1,4 @@
-"""Memory for bodies that are arriving, within a total that clients share fairly."""
+"""Memory of connections and of arriving bodies, within a total that clients share fairly."""
 
 import threading
 import time
@@ -15,8 +15,29 @@ BUFFER_BYTES = 64 << 20
 LEAST_BODIES = 4
 """Minimum number of longest messages that fit."""
 
+MAX_CONNECTIONS, MIN_CONNECTIONS = 512, 32
+"""Connections of a server at a time: those of one with much memory, and with little."""
+
+CONNECTION_BYTES = 1 << 18
+"""Maximum bytes of a connection besides `BUFFER_BYTES`: its TLS, a read and what waits for its turn, or an
+answer's piece that the peer does not read."""
+
+CONNECTIONS_SHARE = 16
+"""Connections take at most one part in so many of the memory."""
+
 TURN_S = 30.0
 """Seconds that a body keeps its memory while a client with as much memory needs it."""
+
+
+def body_bytes(longest: int) -> int:
+    """Return the bytes of all arriving bodies, where a message has at most ``longest``."""
+    return max(BUFFER_BYTES, LEAST_BODIES * longest)
+
+
+def connections_within(memory: int) -> int:
+    """Return how many connections a server with so many bytes of memory has."""
+    most = memory // CONNECTIONS_SHARE // CONNECTION_BYTES
+    return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, most))
 
 
 @dataclass(eq=False)
