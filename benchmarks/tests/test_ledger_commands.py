@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
+from unittest.mock import MagicMock
 
 import pytest
 from keywright.commands.command_line import parser
@@ -93,8 +94,9 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
             case ["python", script, *arguments]:
                 assert (folder / script).is_file()
                 monkeypatch.syspath_prepend((folder / script).parent)
-                if "import torch" in (folder / script).read_text(encoding="utf-8"):
-                    pytest.importorskip("torch")
+                if importlib.util.find_spec("torch") is None:  # arguments are read without it
+                    monkeypatch.setitem(sys.modules, "torch", MagicMock())
+                    monkeypatch.setitem(sys.modules, "torch.nn", MagicMock())
                 read(folder / script, arguments, monkeypatch)
             case ["keywright", *arguments]:
                 parser().parse_args(arguments)

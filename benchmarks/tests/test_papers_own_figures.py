@@ -21,6 +21,12 @@ def test_dynamic_alpha_takes_more_memory_at_six_of_eleven_depths_of_table_5() ->
     assert below_the_maximum == [11, 10, 9]
 
 
+def test_keys_of_alpha_1_in_table_5_are_38_with_a_prime_fewer() -> None:
+    # Depth + 16 primes, a digit each, and a special prime: the formula has depth + 17 primes in a digit.
+    counted = {depth: round(38 * 2**20 * (depth + 16) ** 2 / 1e9, 3) for depth in TABLE_5}
+    assert counted == {depth: row.alpha_1 for depth, row in TABLE_5.items()}
+
+
 def test_only_alpha_1_divides_the_primes_of_five_depths() -> None:
     # Section 3.1: alpha divides 1 + #Q, which is the depth and the 15 levels of a bootstrapping and 1.
     alone = [depth for depth in range(16, 0, -1) if all((depth + 16) % alpha for alpha in range(2, 16))]
