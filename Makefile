@@ -358,7 +358,7 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 	done
 
 # Simulation needs Verilator's compiler; without it the recipe prints that and continues.
-hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
+hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the software's vectors, small degrees (N up to 2^10)
 	@missing=; for tool in c++ make perl; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m "not full" -n auto --maxschedchunk 1; fi

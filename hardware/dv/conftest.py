@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,8 +40,16 @@ from fixtures import BUILD, FAULT, CheckVectors, Simulate, Vectors  # noqa: E402
 
 RTL = (BUILD if FAULT else HARDWARE) / "rtl"
 
-# The library of every model: what of Verilator does not depend on the design, compiled once.
+# The library of every model: what of Verilator does not depend on the design, compiled once. So are the
+# headers that each model begins with.
 _LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
+_HEADERS = "".join(f'#include "verilated{part}.h"\n' for part in ("", "_cov", "_dpi", "_syms", "_vpi"))
+_PRECOMPILED = """\
+headers: model.h.gch/$(OPT_FAST)
+model.h.gch/$(OPT_FAST): model.h $(wildcard $(VERILATOR_ROOT)/include/*.h)
+\tmkdir -p $(@D)
+\t$(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -x c++-header $< -o $@
+"""
 
 
 def coverage(results: Path) -> Counter[str]:
@@ -84,22 +92,24 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _library() -> list[Path]:
-    """The objects of Verilator's library; nothing is done if they are there already."""
+def _library() -> tuple[list[Path], Path]:
+    """The objects of Verilator's library, and its header; nothing is done if they are there already."""
     folder = HARDWARE / "build/library"
     objects = [f"{name}.o" for name in _LIBRARY]
     without = ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
+    # The objects depend on the makefile, as a model's do on Vtop.mk.
+    texts = {folder / "library.mk": _PRECOMPILED, folder / "model.h": _HEADERS}
     with _alone(folder):
-        makefile = folder / "library.mk"  # the objects depend on it, as a model's do on Vtop.mk
-        if not makefile.exists():
-            makefile.touch()
+        for path, text in texts.items():
+            if not path.exists() or path.read_text(encoding="ascii") != text:
+                path.write_text(text, encoding="ascii")
         subprocess.run(
-            ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", f"VERILATOR_ROOT={_VERILATOR}",
-             "VM_COVERAGE=1", *(f"VM_{name}=0" for name in without),
-             "VM_PREFIX=library", f"VM_GLOBAL_FAST={' '.join(_LIBRARY)}", *objects],
+            ["make", "-C", folder, "-f", _VERILATOR / "include/verilated.mk", "-f", "library.mk",
+             f"VERILATOR_ROOT={_VERILATOR}", "VM_COVERAGE=1", *(f"VM_{name}=0" for name in without),
+             "VM_PREFIX=library", f"VM_GLOBAL_FAST={' '.join(_LIBRARY)}", "headers", *objects],
             stdout=subprocess.DEVNULL, check=True,
         )  # fmt: skip
-    return [folder / name for name in objects]
+    return [folder / name for name in objects], folder / "model.h"
 
 
 class _Model(Verilator):
@@ -115,7 +125,8 @@ class _Model(Verilator):
             for word in (["--public-depth", "1"] if part == "--public-flat-rw" else [part])
         ]
         if not _WAVES:
-            verilate = [*verilate, "-LDFLAGS", " ".join(map(str, _library()))]
+            objects, header = _library()
+            verilate += ["-LDFLAGS", " ".join(map(str, objects)), "-CFLAGS", f"-include {header}"]
             make = [*make, "VM_GLOBAL_FAST=", "VM_GLOBAL_SLOW="]
         return [verilate, make]
 
@@ -140,7 +151,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         top: str,
         parameters: Mapping[str, object] | None = None,
         env: Mapping[str, str] | None = None,
-        only: str | None = None,
+        only: str | Sequence[str] | None = None,
         products: bool = False,
         random_start: bool = False,
         package: Path | None = None,

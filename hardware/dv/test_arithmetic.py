@@ -128,6 +128,7 @@ def sparse_parameters(name: str) -> dict[str, object]:
 
 
 # A model is compiled for each set of parameters, which takes most of the time: the short run has few of each.
+# In it, test_butterfly[wide] has the wide multiplier, and test_key_switch.py products that are not of tiles.
 FULL = pytest.mark.full
 
 
@@ -146,10 +147,10 @@ def test_mod_mul_barrett(simulate: Simulate, width: int) -> None:
 @pytest.mark.parametrize(
     ("name", "products"),
     [
-        *((name, False) for name in LISTS),
-        ("small", True),
-        pytest.param("wide", True, marks=FULL),
-        pytest.param("narrow", True, marks=FULL),
+        ("small", False),
+        ("narrow", False),
+        pytest.param("wide", False, marks=FULL),
+        *(pytest.param(name, True, marks=FULL) for name in LISTS),
     ],
 )
 def test_mod_mul_sparse(simulate: Simulate, name: str, products: bool) -> None:

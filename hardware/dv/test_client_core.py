@@ -352,8 +352,13 @@ def test_client_core(simulate: Simulate, vectors: Vectors, check_vectors: CheckV
     check_vectors("client", 10)
 
 
+@pytest.mark.full
 def test_a_message_bootstraps(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
-    """What the core encrypts at N = 2^12 is what the software encrypts, bootstraps there and decrypts."""
+    """What the core encrypts at N = 2^12 is what the software encrypts, bootstraps there and decrypts.
+
+    In the short run test_client_core compares with the software at N = 2^10, and the software's own tests
+    bootstrap what it encrypts (crates/thin-server).
+    """
     folder = vectors("bootstrap", 12)
     simulate("client_core", {"LogN": 12}, {"VECTORS": str(folder)}, only=EXACT, random_start=True, long=True)
     check_vectors("bootstrap", 12)

@@ -217,8 +217,11 @@ def test_ternary_sampler(simulate: Simulate) -> None:
     simulate("ternary_sampler", only="masks_at_every_boundary", random_start=True)
 
 
-@pytest.mark.parametrize(("bits", "modulus"), [(60, PRIME), (50, UNLUCKY)])
+@pytest.mark.parametrize(
+    ("bits", "modulus"), [pytest.param(60, PRIME, marks=pytest.mark.full), (50, UNLUCKY)]
+)
 def test_samplers(simulate: Simulate, bits: int, modulus: int) -> None:
+    """With q0, test_client_core.py has them in the short run."""
     simulate(
         "samplers_bench",
         {"Bits": bits, "Modulus": f"60'd{modulus}"},
