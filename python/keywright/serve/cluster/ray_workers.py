@@ -43,6 +43,9 @@ class RayWorkers(Workers):
         state: folder of the service's state. The application is named after it: if the service is killed and
             restarted, the replicas and their keys are still there.
         replicas: number and size.
+
+    Raises:
+        ServeError: the cluster cannot be reached, or does not start.
     """
 
     inline = False
@@ -56,7 +59,10 @@ class RayWorkers(Workers):
         self._prefix = f"keywright-{hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:12]}-"
         local = {"num_cpus": replicas.most * replicas.cpus, "include_dashboard": False}
         options = local if address == "local" else {}
-        ray.init(address, log_to_driver=False, configure_logging=False, **options)
+        try:
+            ray.init(address, log_to_driver=False, configure_logging=False, **options)
+        except Exception as error:  # Ray raises plain ones, too
+            raise ServeError(f"Ray does not start, or cannot be reached: {error}") from error
 
     @property
     def handle(self) -> DeploymentHandle:

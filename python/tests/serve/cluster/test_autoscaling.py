@@ -12,6 +12,7 @@ from keywright.model import Model
 from keywright.serve import Service
 from keywright.serve.service import ServiceLimits
 from tests.serve.cluster.asking import asking
+from tests.serve.cluster.conftest import start
 from tests.serve.network import listening
 
 pytestmark = [
@@ -26,8 +27,7 @@ def test_replicas_come_under_load_and_go_without(
     full: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One, then two while six clients ask without a pause, then one again; every answer is right."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    from keywright.serve.cluster import RayWorkers, Replicas
+    from keywright.serve.cluster import Replicas
     from ray import is_initialized, serve
 
     # The package has a function of that name, too.
@@ -39,7 +39,7 @@ def test_replicas_come_under_load_and_go_without(
         (application,) = serve.status().applications.values()
         return int(application.deployments["replicas"].replica_states.get("RUNNING", 0))
 
-    workers = RayWorkers("local", tmp_path, Replicas(1, 2, 1))
+    workers = start(tmp_path, Replicas(1, 2, 1))
     service = Service(full, tmp_path / "state", workers=workers, limits=ServiceLimits(capacity=CLIENTS))
     try:
         service.prepare()

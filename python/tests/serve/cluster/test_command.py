@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from keywright.commands.terminal import Terminal
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear
+from tests.serve.cluster.conftest import LATE
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,23 @@ def test_impossible_replicas_are_refused(arguments: list[str], match: str) -> No
         serve.run(parser.parse_args(["model", *arguments]), Terminal())
 
 
+@contextmanager
+def serving(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the command, again if Ray took too long: its process and its address."""
+    while True:
+        with (
+            TemporaryFile("w+") as errors,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        ):
+            assert process.stdout is not None
+            if line := process.stdout.readline():
+                yield process, json.loads(line)["url"]
+                return
+            process.wait()
+            errors.seek(0)
+            assert LATE in (text := errors.read()), text
+
+
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'keywright[cluster]'")
 def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepted(
     full: Model, sample: np.ndarray[Any, np.dtype[np.float64]], tmp_path: Path
@@ -49,11 +69,9 @@ def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepte
     full.write(folder)
     command = [sys.executable, "-m", "keywright", "serve", str(folder), "--state", str(tmp_path / "state")]
     command += ["--port", "0", "--json", "--ray", "local", "--replicas", "2"]
-    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
     expected = run_clear(full.program, sample)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        session = RemoteModel(json.loads(process.stdout.readline())["url"], insecure=True).session()
+    with serving(command) as (process, url):
+        session = RemoteModel(url, insecure=True).session()
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         message = framing.join(session._encrypt(sample[None]))
         jobs = [
@@ -62,9 +80,8 @@ def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepte
         ]
         process.kill()
         process.wait()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        session.remote = RemoteModel(json.loads(process.stdout.readline())["url"], insecure=True)
+    with serving(command) as (process, url):
+        session.remote = RemoteModel(url, insecure=True)
         for job in jobs:
             while session.remote.ask("GET", f"/v1/jobs/{job}?wait=30")["state"] in ("waiting", "running"):
                 pass

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
+from keywright.errors.service import ServeError
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.service import ServiceLimits
 from tests.serve.cluster.asking import asking
+from tests.serve.cluster.conftest import LATE, start
 from tests.serve.network import INPUTS, listening
 
 if TYPE_CHECKING:
@@ -36,14 +38,11 @@ REPLICAS, CLIENTS = 2, 4
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorkers]:
-    with pytest.MonkeyPatch.context() as patched:
-        # Keep the tests' token separate from the user's.
-        patched.setenv("RAY_AUTH_MODE", "disabled")
-        from keywright.serve.cluster import RayWorkers, Replicas
+    from keywright.serve.cluster import Replicas
 
-        workers = RayWorkers("local", tmp_path_factory.mktemp("name"), Replicas(REPLICAS, REPLICAS, 1))
-        yield workers
-        workers.close()
+    workers = start(tmp_path_factory.mktemp("name"), Replicas(REPLICAS, REPLICAS, 1))
+    yield workers
+    workers.close()
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +125,18 @@ def test_jobs_of_an_earlier_process_wait_until_the_replicas_are_there(
     workers.prepare([])
     borrower.join()
     assert len(lent) == 1
+
+
+def test_a_cluster_that_does_not_start_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray raises a plain exception, where its processes take more than 30 s."""
+    from keywright.serve.cluster import RayWorkers, Replicas, ray_workers
+
+    def late(*address: str, **options: object) -> None:
+        raise Exception(f"The current node {LATE}.")
+
+    monkeypatch.setattr(ray_workers, "ray", SimpleNamespace(init=late))
+    with pytest.raises(ServeError, match=f"cannot be reached: The current node {LATE}"):
+        RayWorkers("local", tmp_path, Replicas(1, 1, 1))
 
 
 def a_process(workers: RayWorkers) -> int:

@@ -15,6 +15,7 @@ from keywright.client import RemoteSearch
 from keywright.errors import FormatError
 from keywright.serve import ServedIndex, Service
 from tests.search.cases import rounded, vectors
+from tests.serve.cluster.conftest import start
 from tests.serve.network import listening
 
 if TYPE_CHECKING:
@@ -32,14 +33,11 @@ SCORES = rounded(QUANTISATION, STORED, QUERY)
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorkers]:
-    with pytest.MonkeyPatch.context() as patched:
-        # Keep the tests' token separate from the user's.
-        patched.setenv("RAY_AUTH_MODE", "disabled")
-        from keywright.serve.cluster import RayWorkers, Replicas
+    from keywright.serve.cluster import Replicas
 
-        workers = RayWorkers("local", tmp_path_factory.mktemp("name"), Replicas(1, 4, 1))
-        yield workers
-        workers.close()
+    workers = start(tmp_path_factory.mktemp("name"), Replicas(1, 4, 1))
+    yield workers
+    workers.close()
 
 
 @pytest.fixture(scope="module")
