@@ -181,6 +181,9 @@ def test_categories_of_data_frames(name: str) -> None:
             check(model, samples, other)
     with pytest.raises(EncodeError, match="column 'city' takes texts"):
         steps.features(plain.assign(city=1))
+    wrong = samples.assign(grade=samples["grade"].astype(str).astype("category"))
+    with pytest.raises(ModelRefusedError, match=r"column 'grade' .*holds text, .*categories 10, 20, 30"):
+        to_source(model, wrong)
 
 
 @pytest.mark.parametrize("name", BOOSTERS)

@@ -81,11 +81,9 @@ def _known(trees: Ensemble, features: Sequence[Feature], columns: list[Column], 
     Raises:
         RefusalError: an example holds numbers that may be either.
     """
-    if trees.reads.coded:
-        return {place: each for place, each in trees.reads.categories if place is not None}
-    holding = list(_holding(features, columns, example))
     named = [place for place, _ in trees.reads.categories if place is not None]
     known = [each for _, each in trees.reads.categories]
+    holding = named if trees.reads.coded else list(_holding(features, columns, example))
     result = dict(zip(named or holding, known, strict=False))
     if not holding or not set(result) <= set(holding) or len(known) != len(result):
         require_places(known)
