@@ -106,9 +106,8 @@ def test_selections_before_trees(name: str, trees: str) -> None:
 
 
 def test_selected_features_are_read_encrypted() -> None:
-    model = make_pipeline(SelectKBest(f_regression, k=2), DecisionTreeRegressor(max_depth=3)).fit(
-        NUMBERS, VALUES
-    )
+    inner = make_pipeline(SelectKBest(f_regression, k=2), DecisionTreeRegressor(max_depth=3))
+    model = make_pipeline(StandardScaler(), inner).fit(NUMBERS, VALUES)
     compiled = kw.compile(model, calibration=NUMBERS, thresholds="public")
     own = compiled.answers(compiled.predict(NUMBERS[:4]))
     np.testing.assert_allclose(own["variable"].ravel(), model.predict(NUMBERS[:4]), atol=1e-3)
@@ -116,8 +115,9 @@ def test_selected_features_are_read_encrypted() -> None:
 
 def test_matrices_before_trees_are_refused_with_the_way_out() -> None:
     """Clients would get the components."""
-    model = make_pipeline(PCA(2), DecisionTreeRegressor(max_depth=3)).fit(NUMBERS, VALUES)
-    with pytest.raises(ModelRefusedError, match=r"PCA.*kw\.compile\(pipeline\[k:\]"):
+    steps = StandardScaler(), PCA(3), VarianceThreshold(), DecisionTreeRegressor(max_depth=3)
+    model = make_pipeline(*steps).fit(NUMBERS, VALUES)
+    with pytest.raises(ModelRefusedError, match=r"step 'pca' .*kw\.compile\(pipeline\[k:\]"):
         kw.compile(model, calibration=NUMBERS)
 
 

@@ -14,6 +14,7 @@ from keywright.compiler.front_ends.scikit_learn.writer import Feature, Writer
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 from keywright.program.arrays import table_names
+from keywright.program.client.first_steps import BEFORE
 from keywright.program.client.samples import Column
 
 from .estimators import ensemble_of
@@ -35,7 +36,9 @@ def trees_of(model: Any, example: Any) -> Ensemble | EncodedEnsemble | None:
             for clients; or an example does not tell categories from their places.
         EncodeError: the example is no table of the model's columns.
     """
-    steps = list(getattr(model, "steps", [("", model)]))
+    steps = [("", model)]
+    while hasattr(steps[-1][1], "steps"):
+        steps = [*steps[:-1], *steps[-1][1].steps]
     trees, before = ensemble_of(model), list[tuple[str, Any]]()
     if trees is None and steps[:-1] and example is not None:
         trees, before = ensemble_of(steps[-1][1]), steps[:-1]
@@ -58,10 +61,17 @@ def trees_of(model: Any, example: Any) -> Ensemble | EncodedEnsemble | None:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     if client is None or client.shape != (trees.features,):
-        path, last = steps[max(len(before) - 1, 0)]
-        why = "is no step that clients compute, and trees compare what is not encrypted"
-        raise ModelRefusedError([refused(repr(path), type(last).__name__, why)])
+        raise ModelRefusedError([_for_servers(before, columns)])
     return EncodedEnsemble(client, trees)
+
+
+def _for_servers(steps: Sequence[tuple[str, Any]], columns: list[Column]) -> RefusalError:
+    """Return the refusal of the first step that clients do not compute."""
+    written = (pipeline.write_before(steps[: count + 1], columns)[0].nodes for count in range(len(steps)))
+    guilty = (place for place, nodes in enumerate(written) if {node.op_type for node in nodes} - BEFORE)
+    name, step = steps[next(guilty, len(steps) - 1)]
+    why = "is no step that clients compute, and trees compare what is not encrypted"
+    return refused(repr(name), type(step).__name__, why)
 
 
 def _columns(model: Any, trees: Ensemble) -> list[Column]:
