@@ -89,11 +89,19 @@ def _known(trees: Ensemble, features: Sequence[Feature], columns: list[Column], 
     """Return the categories of the features that hold them, and not their places.
 
     Raises:
-        RefusalError: an example holds numbers that may be either.
+        RefusalError: an example holds numbers that may be either, or categories that the trees do not.
     """
-    named = [place for place, _ in trees.reads.categories if place is not None]
-    known = [each for _, each in trees.reads.categories]
+    stored = [(place, each) for place, each in trees.reads.categories if len(each)]
+    named, known = [place for place, _ in stored if place is not None], [each for _, each in stored]
     holding = named if trees.reads.coded else list(_holding(features, columns, example))
+    for place, each in trees.reads.categories:
+        if place in holding and not len(each):
+            raise RefusalError(
+                f"column {columns[features[place].raw or 0].name!r} of the calibration data holds categories,"
+                " and the booster only their places; fit it again, with XGBoost 3.1 or later or to "
+                "frame[column].cat.codes, and pass what it was fitted to",
+                code="export",
+            )
     result = dict(zip(named or holding, known, strict=False))
     if not holding or not set(result) <= set(holding) or len(known) != len(result):
         require_places(known)
