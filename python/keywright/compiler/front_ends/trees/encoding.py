@@ -13,7 +13,7 @@ from keywright.compiler.front_ends.scikit_learn.transformers import refused
 from keywright.compiler.front_ends.scikit_learn.writer import Feature, Writer
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
-from keywright.program.arrays import table_names
+from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.first_steps import BEFORE
 from keywright.program.client.samples import Column
 
@@ -41,7 +41,9 @@ def trees_of(model: Any, example: Any) -> Ensemble | EncodedEnsemble | None:
         steps = [*steps[:-1], *steps[-1][1].steps]
     trees, before = ensemble_of(model), list[tuple[str, Any]]()
     if trees is None and steps[:-1] and example is not None:
-        trees, before = ensemble_of(steps[-1][1]), steps[:-1]
+        require_arrays(example, "calibration data")
+        if table_names(example) is not None or np.ndim(example) == 2:  # no texts, of which vectorizers count
+            trees, before = ensemble_of(steps[-1][1]), steps[:-1]
     if trees is None or not (before or trees.reads.categories):
         return trees
     try:
