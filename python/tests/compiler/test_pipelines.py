@@ -320,8 +320,12 @@ def test_texts_are_refused_with_the_way_out(step: Any) -> None:
         for seed in range(40)
     ]
     pipeline = make_pipeline(step, LogisticRegression()).fit(texts, ["red" in text for text in texts])
-    with pytest.raises(ModelRefusedError, match=r"other samples than tables.*kw\.compile\(pipeline\[k:\]"):
-        kw.compile(pipeline, calibration=texts)
+    trees = make_pipeline(step, RandomForestClassifier(3)).fit(texts, ["red" in text for text in texts])
+    for each in (pipeline, trees):
+        with pytest.raises(
+            ModelRefusedError, match=r"other samples than tables.*kw\.compile\(pipeline\[k:\]"
+        ):
+            kw.compile(each, calibration=texts)
     vectors = pipeline[:1].transform(texts).toarray()
     model = kw.compile(pipeline[1:], calibration=vectors)
     assert model.answers(model.predict(vectors))["output_label"].tolist() == pipeline.predict(texts).tolist()

@@ -41,12 +41,12 @@ ELSEWHERE = {
 
 
 def arguments() -> set[str]:
-    """Return the arguments that `keywright.compile` and `compiler.to_onnx` take."""
+    """Return the arguments that `keywright.compile`, `compiler.Ranges` and `compiler.to_onnx` take."""
     known = set(inspect.signature(kw.compile).parameters) | set(
         inspect.signature(compiler.to_onnx).parameters
     )
     known -= {"fit"}
-    return known | {each.name for each in fields(compiler.Fit)}
+    return known | {each.name for kind in (compiler.Fit, compiler.Ranges) for each in fields(kind)}
 
 
 def texts(path: Path) -> Iterator[str]:

@@ -119,12 +119,18 @@ FORMS: dict[str, tuple[str, str]] = {
             OTHER_SAMPLES,
             BEFORE,
         ),
+        ("QuantileTransformer", UNWRITTEN, BEFORE),
         ("SplineTransformer", UNWRITTEN, f"use a PolynomialFeatures or KBinsDiscretizer, or {BEFORE}"),
         ("RandomTreesEmbedding", "its output is the leaves of trees", "fit a RandomForest or ExtraTrees"),
         (
             "ClassifierChain RegressorChain",
             "each of its estimators reads the answers of those before",
             "fit a MultiOutputClassifier or MultiOutputRegressor of linear estimators",
+        ),
+        (
+            "IsotonicRegression",
+            "its pieces are of one number, and clients would compute all of them",
+            "use it without encryption, or calibrate a classifier by it (CalibratedClassifierCV)",
         ),
         (
             "TransformedTargetRegressor",

@@ -65,7 +65,7 @@ class Features:
         names: of the columns of a table; empty if they have none.
         categories: of the features that were columns of categories of a data frame, in order, which the trees
             know by their places: each the number of the feature, None if the library does not tell, and the
-            categories.
+            categories, none if it does not hold them.
         coded: whether samples always hold these categories and never their places.
         strict: whether the library refuses other categories; otherwise they are missing values.
     """

@@ -11,8 +11,10 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright._reading.documents import read_json
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.compiler.trees.ensemble import EncodedEnsemble
+from keywright.compiler.front_ends.trees import xgboost
+from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.errors import EncodeError, ModelRefusedError
 from keywright.program.client.first_steps import FirstSteps
 from keywright.runtime import run_clear
@@ -106,9 +108,8 @@ def test_selections_before_trees(name: str, trees: str) -> None:
 
 
 def test_selected_features_are_read_encrypted() -> None:
-    model = make_pipeline(SelectKBest(f_regression, k=2), DecisionTreeRegressor(max_depth=3)).fit(
-        NUMBERS, VALUES
-    )
+    inner = make_pipeline(SelectKBest(f_regression, k=2), DecisionTreeRegressor(max_depth=3))
+    model = make_pipeline(StandardScaler(), inner).fit(NUMBERS, VALUES)
     compiled = kw.compile(model, calibration=NUMBERS, thresholds="public")
     own = compiled.answers(compiled.predict(NUMBERS[:4]))
     np.testing.assert_allclose(own["variable"].ravel(), model.predict(NUMBERS[:4]), atol=1e-3)
@@ -116,8 +117,9 @@ def test_selected_features_are_read_encrypted() -> None:
 
 def test_matrices_before_trees_are_refused_with_the_way_out() -> None:
     """Clients would get the components."""
-    model = make_pipeline(PCA(2), DecisionTreeRegressor(max_depth=3)).fit(NUMBERS, VALUES)
-    with pytest.raises(ModelRefusedError, match=r"PCA.*kw\.compile\(pipeline\[k:\]"):
+    steps = StandardScaler(), PCA(3), VarianceThreshold(), DecisionTreeRegressor(max_depth=3)
+    model = make_pipeline(*steps).fit(NUMBERS, VALUES)
+    with pytest.raises(ModelRefusedError, match=r"step 'pca' .*kw\.compile\(pipeline\[k:\]"):
         kw.compile(model, calibration=NUMBERS)
 
 
@@ -143,8 +145,8 @@ def boosters() -> dict[str, Callable[[], Any]]:
         lightgbm: Any = import_module("lightgbm")
         known["lightgbm"] = lambda: lightgbm.LGBMRegressor(n_estimators=6, max_depth=4, **options)
     if find_spec("xgboost"):
-        xgboost: Any = import_module("xgboost")
-        known["xgboost"] = lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=4, enable_categorical=True)
+        library: Any = import_module("xgboost")
+        known["xgboost"] = lambda: library.XGBRegressor(n_estimators=6, max_depth=4, enable_categorical=True)
     return known
 
 
@@ -181,6 +183,9 @@ def test_categories_of_data_frames(name: str) -> None:
             check(model, samples, other)
     with pytest.raises(EncodeError, match="column 'city' takes texts"):
         steps.features(plain.assign(city=1))
+    wrong = samples.assign(grade=samples["grade"].astype(str).astype("category"))
+    with pytest.raises(ModelRefusedError, match=r"column 'grade' .*holds text, .*categories 10, 20, 30"):
+        to_source(model, wrong)
 
 
 @pytest.mark.parametrize("name", BOOSTERS)
@@ -205,6 +210,28 @@ def test_categories_without_their_columns_are_refused_with_the_way_out(name: str
     codes = samples.assign(city=samples["city"].cat.codes, grade=samples["grade"].cat.codes)
     with pytest.raises(ModelRefusedError, match=r"data frame with columns of the dtype category"):
         to_source(model, codes.to_numpy(float))
+
+
+def test_categories_that_a_booster_does_not_hold_are_refused_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Numbers such as 10 would be read as places; places themselves are taken."""
+    if "xgboost" not in BOOSTERS:
+        pytest.skip("xgboost is not installed")
+
+    def without(data: Any, limits: Any) -> Any:
+        document = read_json(data, limits)
+        if isinstance(document, dict):
+            document["learner"]["gradient_booster"]["model"].pop("cats")
+        return document
+
+    samples = frame()
+    model = BOOSTERS["xgboost"]().fit(samples, OF_BOTH)
+    codes = samples.assign(city=samples["city"].cat.codes, grade=samples["grade"].cat.codes)
+    monkeypatch.setattr(xgboost, "read_json", without)
+    with pytest.raises(ModelRefusedError, match=r"column 'city' .*cat\.codes"):
+        to_source(model, samples)
+    assert isinstance(to_source(model, codes), Ensemble)
 
 
 def test_categories_by_their_places_in_arrays() -> None:

@@ -57,7 +57,10 @@ def require_same_encoded(model: Any, source: EncodedEnsemble, example: Any = Non
     Raises:
         RefusalError: names a sample and both predictions.
     """
-    last = with_places(model.steps[-1][1] if hasattr(model, "steps") else model)
+    last = model
+    while hasattr(last, "steps"):
+        last = last.steps[-1][1]
+    last = with_places(last)
     if example is None:
         return require_same(last, source.trees)
     few = some_samples(example, SAMPLES)

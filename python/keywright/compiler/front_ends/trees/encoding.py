@@ -13,7 +13,8 @@ from keywright.compiler.front_ends.scikit_learn.transformers import refused
 from keywright.compiler.front_ends.scikit_learn.writer import Feature, Writer
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
-from keywright.program.arrays import table_names
+from keywright.program.arrays import require_arrays, table_names
+from keywright.program.client.first_steps import BEFORE
 from keywright.program.client.samples import Column
 
 from .estimators import ensemble_of
@@ -35,10 +36,14 @@ def trees_of(model: Any, example: Any) -> Ensemble | EncodedEnsemble | None:
             for clients; or an example does not tell categories from their places.
         EncodeError: the example is no table of the model's columns.
     """
-    steps = list(getattr(model, "steps", [("", model)]))
+    steps = [("", model)]
+    while hasattr(steps[-1][1], "steps"):
+        steps = [*steps[:-1], *steps[-1][1].steps]
     trees, before = ensemble_of(model), list[tuple[str, Any]]()
     if trees is None and steps[:-1] and example is not None:
-        trees, before = ensemble_of(steps[-1][1]), steps[:-1]
+        require_arrays(example, "calibration data")
+        if table_names(example) is not None or np.ndim(example) == 2:  # no texts, of which vectorizers count
+            trees, before = ensemble_of(steps[-1][1]), steps[:-1]
     if trees is None or not (before or trees.reads.categories):
         return trees
     try:
@@ -58,10 +63,17 @@ def trees_of(model: Any, example: Any) -> Ensemble | EncodedEnsemble | None:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     if client is None or client.shape != (trees.features,):
-        path, last = steps[max(len(before) - 1, 0)]
-        why = "is no step that clients compute, and trees compare what is not encrypted"
-        raise ModelRefusedError([refused(repr(path), type(last).__name__, why)])
+        raise ModelRefusedError([_for_servers(before, columns)])
     return EncodedEnsemble(client, trees)
+
+
+def _for_servers(steps: Sequence[tuple[str, Any]], columns: list[Column]) -> RefusalError:
+    """Return the refusal of the first step that clients do not compute."""
+    written = (pipeline.write_before(steps[: count + 1], columns)[0].nodes for count in range(len(steps)))
+    guilty = (place for place, nodes in enumerate(written) if {node.op_type for node in nodes} - BEFORE)
+    name, step = steps[next(guilty, len(steps) - 1)]
+    why = "is no step that clients compute, and trees compare what is not encrypted"
+    return refused(repr(name), type(step).__name__, why)
 
 
 def _columns(model: Any, trees: Ensemble) -> list[Column]:
@@ -79,13 +91,19 @@ def _known(trees: Ensemble, features: Sequence[Feature], columns: list[Column], 
     """Return the categories of the features that hold them, and not their places.
 
     Raises:
-        RefusalError: an example holds numbers that may be either.
+        RefusalError: an example holds numbers that may be either, or categories that the trees do not.
     """
-    if trees.reads.coded:
-        return {place: each for place, each in trees.reads.categories if place is not None}
-    holding = list(_holding(features, columns, example))
-    named = [place for place, _ in trees.reads.categories if place is not None]
-    known = [each for _, each in trees.reads.categories]
+    stored = [(place, each) for place, each in trees.reads.categories if len(each)]
+    named, known = [place for place, _ in stored if place is not None], [each for _, each in stored]
+    holding = named if trees.reads.coded else list(_holding(features, columns, example))
+    for place, each in trees.reads.categories:
+        if place in holding and not len(each):
+            raise RefusalError(
+                f"column {columns[features[place].raw or 0].name!r} of the calibration data holds categories,"
+                " and the booster only their places; fit it again, with XGBoost 3.1 or later or to "
+                "frame[column].cat.codes, and pass what it was fitted to",
+                code="export",
+            )
     result = dict(zip(named or holding, known, strict=False))
     if not holding or not set(result) <= set(holding) or len(known) != len(result):
         require_places(known)

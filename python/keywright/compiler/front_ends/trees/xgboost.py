@@ -77,7 +77,9 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif transform == "exponential":
         base = np.log(base)
     model = booster["model"]
-    known = enumerate(map(_categories, model.get("cats", {}).get("enc", ())))
+    stored = [_categories(each) for each in model.get("cats", {}).get("enc", ())]
+    kinds = learner.get("feature_types") or []
+    known = enumerate(stored or [[] for _ in kinds])
     entries = model["trees"]
     require_counts(len(entries), sum(len(tree["left_children"]) for tree in entries), outputs)
     trees = [
@@ -93,7 +95,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
         int(parameters["num_feature"]),
         single=True,
         missing=True,
-        categories=tuple((place, each) for place, each in known if each),
+        categories=tuple((place, each) for place, each in known if each or kinds[place : place + 1] == ["c"]),
         strict=True,
     )
     return Ensemble(reads, *joined(trees), base, last)
