@@ -32,7 +32,7 @@ from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.holders import MANY, neighbourhood
 from tests.serve.network import WORKERS, listening
-from tests.serve.test_http import ask, wait
+from tests.serve.test_http import ask, raw, wait
 from tests.serve.test_tls import make_certificate, running
 
 PLACES = 24
@@ -445,3 +445,24 @@ def test_stalled_and_honest_clients_of_one_address_beside_each_other(
         thread.join()
     assert said == [200] * 4
     wait(lambda: not service.store.get(theirs.rpartition("/")[2]).receiving)
+
+
+def test_what_peers_send_fills_no_log(
+    server: Server, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    """uvicorn logged a line for each malformed request and each upgrade. They are counted."""
+
+    def refusals() -> float:
+        lines = [line for line in service.measure().splitlines() if "refusals_total{" in line]
+        return sum(float(line.rpartition(" ")[2]) for line in lines if "bad_request" in line)
+
+    before, upgrade = refusals(), "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    with caplog.at_level(logging.WARNING):
+        for _ in range(20):
+            assert raw(server, b"GET\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+            with opened(server, 1, f"GET /health HTTP/1.1\r\nHost: localhost\r\n{upgrade}".encode()) as (
+                peer,
+            ):
+                assert peer.recv(1 << 12).startswith(b"HTTP/1.1 200 ")
+    assert refusals() - before >= 20
+    assert not caplog.records
