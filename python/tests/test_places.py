@@ -148,17 +148,17 @@ ELSEWHERE = {
 
 def public() -> Iterator[str]:
     """The public functions and methods that load or save, by name."""
-    for found in pkgutil.iter_modules(kw.__path__):
-        if found.name.startswith("_") or found.name in ("cli", "commands"):
+    for room in pkgutil.iter_modules(kw.__path__):
+        if room.name.startswith("_") or room.name in ("cli", "commands"):
             continue
-        for name, value in vars(importlib.import_module(f"keywright.{found.name}")).items():
+        for name, value in vars(importlib.import_module(f"keywright.{room.name}")).items():
             if name.startswith("_"):
                 continue
             if inspect.isclass(value):
                 methods = [each for each in dir(value) if each.startswith(("load", "save"))]
                 yield from (f"{value.__name__}.{each}" for each in methods)
             elif callable(value) and name.startswith(("load", "save")):
-                yield f"{found.name}.{name}"
+                yield f"{room.name}.{name}"
 
 
 def test_every_loader_and_saver_is_tried() -> None:
