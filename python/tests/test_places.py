@@ -47,11 +47,6 @@ def parameters() -> kw.Parameters:
 
 
 @cache
-def bfv_parameters() -> bfv.Parameters:
-    return bfv.Parameters.from_bits(10, [40, 30], [50], plain_bits=20, insecure=True)
-
-
-@cache
 def generator() -> kw.KeyGenerator:
     return kw.KeyGenerator(kw.SecretKey.generate(parameters()))
 
