@@ -1,21 +1,35 @@
 """Replaces files that a user names: atomically, and never a device or a pipe, which are written through."""
 
+import atexit
+import errno
 import hashlib
 import os
 import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from keywright.errors.model import FolderError
 
 CHUNK_BYTES = 1 << 20
 
 PARTIAL = ".partial"
-"""Suffix of a file that is being written beside the one that it replaces. A process that was killed leaves
-it."""
+"""Suffix of a file or folder that is being written beside the one that it replaces. A process that was killed
+leaves it; the next one that writes the same path removes it."""
+
+SHOWN = 200
+"""Bytes of a name that its temporary file has in its own, which would otherwise become too long."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, which name no file."""
+
+LEFT_S = 60.0
+"""Age of a leftover in seconds; a new file is not locked yet."""
 
 
 def is_special(path: Path) -> bool:
@@ -27,9 +41,21 @@ def is_special(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def end_of(path: Path) -> Path:
+    """Return the path at the end of links.
+
+    Raises:
+        OSError: they form a loop, or go through a file.
+    """
+    try:
+        return Path(os.path.realpath(path, strict=True))
+    except FileNotFoundError:
+        return Path(os.path.realpath(path))
+
+
 def place_for(path: Path) -> Path:
-    """Return the folder for a temporary file that `put` moves to a path."""
-    return Path(tempfile.gettempdir()) if is_special(path) else path.resolve().parent
+    """Return the folder for a temporary file that `put` moves to a path; errors as `end_of`."""
+    return Path(tempfile.gettempdir()) if is_special(path) else end_of(path).parent
 
 
 def put(temporary: Path, path: Path) -> None:
@@ -40,7 +66,7 @@ def put(temporary: Path, path: Path) -> None:
         OSError: it cannot be written, or is a block device or a socket.
     """
     if not is_special(path):
-        temporary.replace(path.resolve())
+        temporary.replace(end_of(path))
         return
     mode = path.stat().st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
@@ -51,32 +77,216 @@ def put(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def partial(path: Path, *, folder: bool = False, sweeps: bool = True) -> Iterator[Path]:
+    """Yield the place where the contents of a path are written: a file, or a folder, for the owner alone. It
+    is removed when the block ends, if it has not been moved, or when this process ends. What killed processes
+    have left for the path is removed first.
+
+    Args:
+        path: that the contents are for.
+        folder: whether it is a folder.
+        sweeps: whether leftovers are looked for, among all names of the folder.
+
+    Raises:
+        OSError: it cannot be written; it names the path.
+    """
+    process, prefix = os.getpid(), f".{os.fsdecode(os.fsencode(path.name)[:SHOWN])}."
+    with _naming(path):
+        place = place_for(path)
+        if sweeps:
+            _sweep(place, prefix)
+        if folder:
+            temporary = Path(tempfile.mkdtemp(PARTIAL, prefix, place))
+        else:
+            handle, name = tempfile.mkstemp(PARTIAL, prefix, place)
+            os.close(handle)
+            temporary = Path(name)
+
+    def end() -> None:
+        # A forked process has a copy of this block, and none of the file.
+        if process == os.getpid():
+            _remove(temporary)
+
+    atexit.register(end)
+    try:
+        with _naming(path, temporary), _lock(temporary):
+            yield temporary
+    finally:
+        atexit.unregister(end)
+        end()
+
+
+@contextmanager
+def replacing(path: Path, *, sweeps: bool = True) -> Iterator[BinaryIO]:
     """Yield a file, which its owner alone can read, that `put` moves to a path when the block ends. It is
     then on the disk. It is removed if the block fails.
 
     Raises:
         OSError: it cannot be written; the file of before stays.
     """
-    handle, name = tempfile.mkstemp(dir=place_for(path), prefix=f".{path.name}.", suffix=PARTIAL)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with partial(path, sweeps=sweeps) as temporary:
+        with temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        put(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        move(temporary, path)
+
+
+def move(temporary: Path, path: Path) -> None:
+    """Sync a file to the disk, and move it to a path, as `put`."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    put(temporary, path)
     if not is_special(path):
-        settle(path.resolve().parent)
+        settle(end_of(path).parent)
 
 
 def replace(path: Path, data: bytes) -> None:
     """Write a whole file, as `replacing`."""
     with replacing(path) as file:
         file.write(data)
+
+
+@contextmanager
+def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Name a path in errors of the system that name none, or its temporary file."""
+    try:
+        yield
+    except OSError as error:
+        named = None if error.filename is None else Path(os.fsdecode(error.filename))
+        own = (
+            temporary is None if named is None else temporary is None or temporary in (named, *named.parents)
+        )
+        if not (own or (error.errno in FULL and named is None)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def _lock(temporary: Path) -> Iterator[None]:
+    """Hold a lock that shows others that the file is being written."""
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(temporary, os.O_RDONLY)
+    try:
+        _locks(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _locks(handle: int) -> bool:
+    """Lock an open file, unless another process has locked it, or the file system has no locks."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sweep(place: Path, prefix: str) -> None:
+    """Remove files and folders that nobody writes any longer, with a suffix of this module."""
+    if sys.platform == "win32":
+        return
+    before = time.time() - LEFT_S
+    for entry in os.scandir(place):
+        if not (entry.name.startswith(prefix) and entry.name.endswith(PARTIAL)):
+            continue
+        # Others sweep and write here, too.
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            if status.st_mtime > before or not (stat.S_ISREG(status.st_mode) or entry.is_dir()):
+                continue
+            handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if _locks(handle):
+                    _remove(Path(entry.path))
+            finally:
+                os.close(handle)
+
+
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        temporary.unlink(missing_ok=True)
+
+
+def require_new(path: Path) -> None:
+    """Check early that a folder can be made.
+
+    Raises:
+        FolderError: there is something of that name.
+    """
+    if os.path.lexists(path):
+        raise FolderError(f"{path} already exists; remove it or name another folder", code="exists")
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder that becomes ``path`` when the block ends and its files are on the disk. It is removed
+    if the block fails.
+
+    Raises:
+        FolderError: ``path`` exists.
+        OSError: it cannot be made, or a file in it not be written.
+    """
+    require_new(path)
+    process = os.getpid()
+    with _naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with partial(path, folder=True) as temporary:
+        yield temporary
+        if process != os.getpid():
+            # A forked process has written nothing of it.
+            return
+        for folder, _, names in os.walk(temporary):
+            for name in names:
+                with Path(folder, name).open("rb+") as file:
+                    os.fsync(file.fileno())
+            settle(Path(folder))
+        # Another process may have created it meanwhile.
+        require_new(path)
+        temporary.rename(path)
+    settle(end_of(path).parent)
+
+
+def require_place(path: Path) -> None:
+    """Check early that a file can be written.
+
+    Raises:
+        FolderError: the path is a folder, or its parent is missing or not writable; or it is a pipe or a
+            device that cannot be written.
+    """
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise FolderError(f"{path} is not writable; name another path", code="place")
+        return
+    if path.is_dir():
+        raise FolderError(f"{path} is a folder; name a file in it", code="place")
+    if not path.parent.is_dir():
+        raise FolderError(f"{path}: there is no folder {path.parent}; make it first", code="place")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FolderError(f"{path}: the folder {path.parent} is not writable; name another one", code="place")
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield a file of the same name that replaces ``path`` when the block ends, and is removed if it fails. A
+    pipe or a character device gets its contents (`put`).
+
+    Raises:
+        FolderError: as for `require_place`.
+        OSError: it cannot be written; the file of before stays.
+    """
+    require_place(path)
+    process = os.getpid()
+    with partial(path, folder=True) as folder:
+        temporary = folder / path.name
+        yield temporary
+        if process == os.getpid():
+            move(temporary, path)
 
 
 def digest_of(path: Path, on_chunk: Callable[[], object] = lambda: None) -> str:

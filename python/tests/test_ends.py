@@ -13,9 +13,9 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright._files import new_file, new_folder
 from keywright._processes import temporary_folder
 from keywright.client import RemoteModel
-from keywright.model.folder.files import new_file, new_folder
 from keywright.serve import Server, Service, Workers, serve
 from keywright.serve.workers.workers import Worker
 from tests.processes import in_child
@@ -23,11 +23,11 @@ from tests.serve.network import INPUTS, make_full
 from tests.sources import files, named_nodes
 
 GUARDED = {
+    "_files.partial": "atexit",
     "_processes.temporary_folder": "atexit",
     "client.key_owner.KeyOwner.__init__": "finalize",
     "client.key_owner.KeyOwner.__exit__": "closes",
     "client.key_owner.KeyOwner.close": "compares the process that sent the keys",
-    "model.folder.files.new_folder": "atexit",
     "search.shards.IndexProcess.close": "_copied",
     "search.shards.IndexProcess.__exit__": "closes",
     "serve.cluster.index_actor.IndexActor.close": "_copied",
@@ -42,6 +42,7 @@ INSIDE = {
     "client.connection._Head.close": "a stream",
     "client.connection._Stream.close": "a stream",
     "serve.evaluation.dispatch.Dispatcher.close": "of a service, which is guarded",
+    "serve.http.connections.EncryptedTransport.close": "a connection of this process's event loop",
     "serve.http.server.Server.__exit__": "a copy of the socket; the original stays open",
     "serve.jobs.queue.Jobs.close": "of a service, which is guarded",
     "serve.storage.external.copies.Copies.close": "of a service, which is guarded",

@@ -16,12 +16,11 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright._files import put, replace, replacing
+from keywright._files import new_file, put, replace, replacing
 from keywright.errors.model import FolderError
 from keywright.federated import Encoding
 from keywright.federated.threshold.protocol import Roster
 from keywright.federated.threshold.state import ServerState
-from keywright.model.folder.files import new_file
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.serve.tenants.accounts import Accounts, add
@@ -77,12 +76,11 @@ OVERWRITING = sorted(set(WRITERS) - {"accounts"})
 
 DIRECT: dict[str, str] = {
     "_files.py": "the writer",
-    "model/folder/files.py": "a folder gets its name when it is complete",
     "model/exchange/identity.py": "a file of a folder that is being made",
     "model/folder/description.py": "files of a folder that is being made",
-    "search/directory.py": "the last file of a new folder, without which it is none",
+    "search/directory.py": "files of a folder that is being made",
     "search/encrypted_index.py": "files of a folder that is being made",
-    "search/index.py": "an archive within the writer's file",
+    "search/index.py": "files of a folder that is being made",
     "commands/steps/run.py": "files of a folder that is being made",
     "commands/steps/encrypt.py": "files of a folder that is being made",
     "serve/served/model.py": "a folder gets its name when it is complete",

@@ -81,6 +81,9 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         manifest: inputs, outputs, parameters and keys of the model.
         joins: whether the server joins requests that leave places to others.
         program: the program of the model, None if the client does not have it.
+        slowest: bytes per second that the server must send or take on average, by default 16 kB, from a
+            minute after the beginning of each message and answer; 0 for any number.
+        stalled: seconds that an evaluation may wait or go on without a step, by default an hour.
     """
 
     manifest: Manifest

@@ -67,6 +67,7 @@ class RemoteSearch(
 
     Attributes:
         client: encrypts queries, and vectors of an `EncryptedIndex`; its `secret` is for `secret=`.
+        slowest, stalled: as for `RemoteModel`.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
+from keywright._files import new_folder
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
 from keywright.errors.engine import FormatError, MissingKeyError
@@ -21,7 +22,7 @@ from .exchange.encryption import Encryption, require_secret
 from .exchange.identity import Identity
 from .exchange.messages import Message
 from .executable import Executable
-from .folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
+from .folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, PUBLIC_KEY, SECRET_KEY
 from .served.demands import Demands
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import Parameters, SecretKey, inspect, key_set_head
+from keywright._files import new_folder
 from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors.engine import OutOfMemoryError, ParameterError
@@ -33,7 +34,7 @@ from keywright.runtime.simulation.simulate import REPETITIONS, SEED
 from .client import ModelClient
 from .executable import Executable
 from .folder.description import Description
-from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
+from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file
 from .parameters.parameter_choice import Compilation, smaller_presets
 from .report.encrypted_error import EncryptedError, predict_error
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, revealed, sent_bytes

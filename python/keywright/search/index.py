@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright import bfv
 from keywright._copies import Unpicklable
 from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
+from keywright._files import new_folder
 from keywright._reading.records import refusing
 from keywright._units import quantity
 from keywright.errors import FormatError, KeywrightError, ParameterError
@@ -112,13 +113,11 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         """Write the index to a new folder: its vectors, their ids, and a description in JSON.
 
         Raises:
-            FileExistsError: the folder exists.
+            FolderError: the folder exists.
         """
-        folder = Path(folder)
-        folder.mkdir()
-        with self._lock:
-            self._write(folder)
-            self._places.save(folder, self.quantisation, self.FORMAT)
+        with self._lock, new_folder(Path(folder)) as place:
+            self._write(place)
+            self._places.save(place, self.quantisation, self.FORMAT)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

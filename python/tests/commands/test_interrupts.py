@@ -19,7 +19,7 @@ WITHIN_AN_OPERATION = """
 import hashlib, sys, threading
 from pathlib import Path
 from keywright._interrupts import ending_at_interrupts
-from keywright.model.folder.files import new_folder
+from keywright._files import new_folder
 
 with ending_at_interrupts(), new_folder(Path(sys.argv[1]) / "keys") as folder:
     (folder / "secret.kw").write_bytes(b"half")

@@ -126,7 +126,7 @@ def test_an_index_is_saved_and_loaded(metric: search.Metric, tmp_path: Path) -> 
     assert loaded.directory() == index.directory()
     assert loaded.answer(query.data, keys) == index.answer(query.data, keys)
     loaded.add([120], STORED[:1])
-    with pytest.raises(FileExistsError):
+    with pytest.raises(kw.errors.FolderError):
         index.save(tmp_path / "index")
 
 

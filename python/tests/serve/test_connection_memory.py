@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
+from keywright.serve.http import connections
 from keywright.serve.http.request_checks import PIECE_BYTES
 from keywright.serve.uploads.buffers import (
     CONNECTION_BYTES,
@@ -84,9 +85,13 @@ def peers(server: Server, start: bytes) -> Iterator[None]:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not state resident memory in /proc")
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 @pytest.mark.parametrize("start", STARTS)
-def test_a_connection_takes_what_is_planned(thin: Model, tmp_path: Path, start: str, secure: bool) -> None:
+def test_a_connection_takes_what_is_planned(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, secure: bool
+) -> None:
     """Over TLS it took up to 1.3 MB, of which asyncio kept a quarter before the first byte; each peer that
     did not read a page or a manifest had a copy of all of it."""
+    for name in ("GRACE_S", "TIMEOUT_S", "HANDSHAKE_S"):
+        monkeypatch.setattr(connections, name, 600.0)
     service = Service(thin, tmp_path / "state", workers=WORKERS)
     certificate = make_certificate(tmp_path, "own") if secure else None
     with running(

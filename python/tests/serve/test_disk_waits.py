@@ -25,7 +25,17 @@ from tests.serve.test_http import ask
 
 WAITS: Mapping[str, tuple[str, ...]] = {
     "objects": ("put", "append", "read", "sizes", "delete", "copy", "keep", "file", "adopt"),
-    "records": ("add_key_set", "set_digest", "delete_key_set", "add_job", "set_job", "delete_job", "use"),
+    "records": (
+        "add_key_set",
+        "set_digest",
+        "delete_key_set",
+        "add_job",
+        "set_job",
+        "delete_job",
+        "use",
+        "used",
+        "forget_used",
+    ),
     "audit": ("note",),
 }
 """Methods that wait for a disk, or for another machine."""
@@ -35,7 +45,11 @@ class Disk:
     """Notes which locks of a service the threads that wait for its disk hold."""
 
     def __init__(self, service: Service, patch: pytest.MonkeyPatch) -> None:
-        self.locks = {"admission": service.store.admission.lock, "jobs": service.jobs._turn}
+        self.locks = {
+            "admission": service.store.admission.lock,
+            "jobs": service.jobs._turn,
+            "usage": service._usage._lock,
+        }
         self.waits, self.held = set[str](), set[str]()
         parts = {
             "objects": service.store.objects,
@@ -77,8 +91,10 @@ def test_no_lock_of_the_event_loop_is_held_while_a_disk_is_waited_for(
         with pytest.raises(UnknownKeysError):
             service.begin_part("0" * 32, 0, 1)
         service.store.expire()
+        service.expire()
     service.close()
     assert {"objects.put", "objects.append", "objects.delete", "records.add_job", "audit.note"} <= disk.waits
+    assert {"records.use", "records.forget_used"} <= disk.waits
     assert disk.held == set()
 
 

@@ -32,8 +32,8 @@ from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.holders import MANY, neighbourhood
 from tests.serve.network import WORKERS, listening
-from tests.serve.test_http import ask, wait
-from tests.serve.test_tls import make_certificate, running
+from tests.serve.test_http import ask, raw, wait
+from tests.serve.test_tls import make_certificate, running, trusting
 
 PLACES = 24
 FEW = ServiceLimits(connections=PLACES)
@@ -133,26 +133,37 @@ def test_a_body_that_keeps_its_speed_stays(
         assert connection.recv(1 << 12).startswith(b"HTTP/1.1 200")
 
 
-def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"], ids=["kept", "closed"])
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path, secure: bool, more: str) -> None:
     """Its bytes are in the server's memory meanwhile."""
+    certificate = make_certificate(tmp_path, "own") if secure else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "TIMEOUT_S", 0.3)
-        service = Service(thin, tmp_path, workers=WORKERS)
+        service = Service(thin, tmp_path / "state", workers=WORKERS)
         page = {"/big": ("text/html", bytes(8 << 20))}
-        with running(Server(service, page=page)) as server:
-            request = b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            with socket.socket() as connection:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
-                connection.connect(server.server_address)
-                connection.sendall(request)
-                time.sleep(3)
-                length = 0
-                with contextlib.suppress(OSError):
-                    while more := connection.recv(1 << 20):
-                        length += len(more)
-                assert length < 8 << 20
+        with running(Server(service, page=page, certificate=certificate)) as server:
+            request = f"GET /big HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
+
+            def got(pause: float) -> int:
+                with contextlib.ExitStack() as stack:
+                    connection = stack.enter_context(socket.socket())
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+                    connection.connect(server.server_address)
+                    if secure:
+                        connection = stack.enter_context(trusting().wrap_socket(connection))
+                    connection.sendall(request)
+                    time.sleep(pause)
+                    wait(lambda: pause == 0 or len(server._slots) == 0)
+                    length = 0
+                    with contextlib.suppress(OSError):
+                        while length < 8 << 20 and (data := connection.recv(1 << 20)):
+                            length += len(data)
+                    return length
+
+            assert got(1.0) < 8 << 20
             # A client that reads gets all of it.
-            assert len(ask(server, "GET", "/big")[1]) == 8 << 20
+            assert got(0.0) >= 8 << 20
         service.close()
 
 
@@ -444,3 +455,24 @@ def test_stalled_and_honest_clients_of_one_address_beside_each_other(
         thread.join()
     assert said == [200] * 4
     wait(lambda: not service.store.get(theirs.rpartition("/")[2]).receiving)
+
+
+def test_what_peers_send_fills_no_log(
+    server: Server, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    """uvicorn logged a line for each malformed request and each upgrade. They are counted."""
+
+    def refusals() -> float:
+        lines = [line for line in service.measure().splitlines() if "refusals_total{" in line]
+        return sum(float(line.rpartition(" ")[2]) for line in lines if "bad_request" in line)
+
+    before, upgrade = refusals(), "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    with caplog.at_level(logging.WARNING):
+        for _ in range(20):
+            assert raw(server, b"GET\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+            with opened(server, 1, f"GET /health HTTP/1.1\r\nHost: localhost\r\n{upgrade}".encode()) as (
+                peer,
+            ):
+                assert peer.recv(1 << 12).startswith(b"HTTP/1.1 200 ")
+    assert refusals() - before >= 20
+    assert not caplog.records

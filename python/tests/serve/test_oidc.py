@@ -28,6 +28,7 @@ from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.oidc import DISCOVERY, LIMITS, Issuer
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
+from tests.serve.test_deadlines import SENDS, dripping
 from tests.serve.test_http import ask, wait
 
 RSA = rsa.generate_private_key(65537, 2048)
@@ -455,3 +456,30 @@ def test_a_server_takes_tokens_and_keys_beside_each_other(
         assert (status, reply["error"]["type"]) == (503, "issuer_unreachable")
         assert ask(server, "GET", "/v1/model")[0] == 200
     service.close()
+
+
+@pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
+def test_a_document_that_trickles_is_given_up(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the body had a deadline: an issuer whose head came byte by byte was never asked again."""
+    monkeypatch.setattr(oidc, "TIMEOUT_S", 0.5)
+    begun = time.monotonic()
+    with dripping(*SENDS[what]) as port, pytest.raises(BusyError, match=r"within 0\.5 s"):
+        oidc._fetch(f"http://127.0.0.1:{port}/keys")
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 20),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[[[[[[[[[",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"nothing\r\n\r\n",
+    ],
+    ids=["a redirect", "a long document", "no JSON", "no chunk", "no HTTP"],
+)
+def test_other_answers_of_an_issuer_are_refused(reply: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oidc, "TIMEOUT_S", 0.5)
+    with dripping(reply, b"") as port, pytest.raises(BusyError):
+        oidc._fetch(f"http://127.0.0.1:{port}/keys")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -351,3 +353,31 @@ def test_answers_are_right_with_servers_also_after_a_restart(
         session.close()
         assert after.store.objects.sizes("keys/") == after.store.objects.sizes("jobs/") == {}
     after.close()
+
+
+def test_a_database_that_does_not_answer_is_asked_once_for_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call waited for its own half minutes, one after the other, and all threads of requests with it."""
+    pytest.importorskip("pg8000")
+    from keywright.serve.storage.external.postgresql import PostgresqlRecords
+
+    asked: list[str] = []
+
+    def fail(what: str) -> Callable[..., Any]:
+        def call(*_: object) -> None:
+            asked.append(what)
+            raise OSError("the database does not answer")
+
+        return call
+
+    for name in ("_connect", "migrate"):
+        monkeypatch.setattr(PostgresqlRecords, name, MagicMock())
+    records = PostgresqlRecords("postgresql://user@host/name")
+    for name in ("_connect", "_ask"):
+        monkeypatch.setattr(PostgresqlRecords, name, fail(name))
+    for _ in range(5):
+        with pytest.raises(OSError, match="does not answer"):
+            records.used("2026-11-29")
+    assert asked == ["_ask", "_connect"]
+    monkeypatch.setattr(records, "_failed", -60.0)
+    monkeypatch.setattr(PostgresqlRecords, "_ask", lambda *_: [{"tenant": "a", "seconds": 1.0}])
+    assert records.used("2026-11-29") == {"a": 1.0}

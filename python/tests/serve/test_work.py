@@ -111,7 +111,14 @@ def cost(service: Service, pieces: Pieces) -> tuple[float, bytes]:
         config.load()
         requests, reads, wire = Counted(), Counted(), Wire()
         connection = connections.protocol(
-            ConnectionSlots(8), requests, reads, None, config=config, server_state=ServerState(), app_state={}
+            ConnectionSlots(8),
+            requests,
+            reads,
+            None,
+            service.metrics,
+            config=config,
+            server_state=ServerState(),
+            app_state={},
         )
         sys.setprofile(count)
         try:

@@ -7,6 +7,8 @@ const MAX_VALUES = 1 << 16;
 export const PIECE = 1 << 20;
 /** Retries of a request without progress: some 16 to 20 seconds. */
 const RETRIES = 8;
+/** How often each byte of an upload is sent on average, at most: the server says how many have arrived. */
+const SENDINGS = 4;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 const TIMEOUT_MS = 60_000;
@@ -122,7 +124,7 @@ export class Server {
    * @param start place of the first byte in the whole upload.
    * @param sent called with the number of bytes that the server has.
    * @throws ClientError "unreachable" if the server stays unreachable; "wrong_offset" if it has lost bytes before
-   * these.
+   * these; "invalid_reply" if it takes none of them, however often they are sent.
    */
   async upload(
     path: string,
@@ -133,17 +135,28 @@ export class Server {
     const end = start + bytes.length;
     let received = start;
     let failures = 0;
+    // Only what was never reached before is progress: a server can go back and forth.
+    let furthest = start;
+    let most = SENDINGS * bytes.length + (RETRIES + 1) * PIECE;
+    const advance = () => {
+      if (received > furthest) [failures, furthest] = [0, received];
+    };
     while (received < end) {
       const from = received - start;
+      if (failures > RETRIES || most < 0) {
+        throw new ClientError("invalid_reply", `The server takes no more than ${furthest - start} of ${bytes.length} bytes.`);
+      }
       if (from < 0) throw new ClientError("wrong_offset", "The server has lost bytes of the keys that it had received.", { received });
       try {
         const piece = bytes.subarray(from, from + PIECE);
+        most -= piece.length;
         const state = await this.json("PATCH", path, piece, {
           "Content-Type": "application/partial-upload",
           "Upload-Offset": String(received),
         });
         received = within(count(state, "received"), end);
-        failures = 0;
+        failures += 1;
+        advance();
         sent(received);
       } catch (error) {
         const code = error instanceof ClientError ? error.code : "internal";
@@ -155,10 +168,9 @@ export class Server {
         if (++failures > RETRIES) throw error;
         await this.#pause(failures);
         if (code === "wrong_offset") continue;
-        const before = received;
         received = within(await this.received(path, received), end);
-        // Part of a piece that was cut has arrived.
-        if (received > before) failures = 0;
+        // Part of a piece that was cut may have arrived.
+        advance();
       }
     }
   }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 import keywright as kw
+from keywright._files import require_new
 from keywright.commands.helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, print_fit
@@ -18,7 +19,7 @@ from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.terminal import Column, Terminal
 from keywright.compiler import Fit
 from keywright.model import BOOTSTRAP_PRESETS, Client
-from keywright.model.folder import require_new, require_texts
+from keywright.model.folder import require_texts
 
 EXAMPLE = "keywright compile model.onnx --calibration typical.npy --out served"
 

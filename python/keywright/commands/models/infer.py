@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import compiler, runtime
+from keywright._files import new_file, require_place
 from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
@@ -25,7 +26,6 @@ from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.errors import ModelRefusedError, ParameterError
 from keywright.model import Inference, Model
-from keywright.model.folder import new_file, require_place
 from keywright.plan import PlanExecution
 from keywright.plan.cost import Calibration
 from keywright.plan.memory import peak_bytes

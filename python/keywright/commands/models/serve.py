@@ -36,7 +36,7 @@ from keywright.serve import (
     logs,
 )
 from keywright.serve.tenants import Accounts, Quotas
-from keywright.serve.uploads.buffers import CONNECTION_BYTES, body_bytes, connections_within
+from keywright.serve.uploads import connections_within, listening_bytes
 
 from .serve_arguments import add_arguments, require
 
@@ -154,8 +154,8 @@ class MemoryPlan:
             OutOfMemoryError: the models do not fit.
         """
         connections = connections_within(budget)
-        bodies = body_bytes(max(model.message.most_bytes for model in models))
-        own = resident_bytes() + bodies + connections * CONNECTION_BYTES
+        longest = max(model.message.most_bytes for model in models)
+        own = resident_bytes() + listening_bytes(longest, connections)
         total = budget - own
         # There must be room for the keys of one client; all remaining memory is for keys.
         largest = max(model.keys.resident_bytes for model in models)

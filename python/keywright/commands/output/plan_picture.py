@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keywright import plan as planning
+from keywright._files import new_file, require_place
 from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Terminal
-from keywright.model.folder import new_file, require_place
 from keywright.plan.ring import Automorphism
 
 if TYPE_CHECKING:

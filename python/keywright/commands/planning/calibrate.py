@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import median
 
 import keywright as kw
+from keywright._files import new_file
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model.folder import new_file
 from keywright.plan.cost import CHAINS, Calibration, Measurement, fit, measure, speedup
 
 from .calibrate_check import BOOTSTRAPS, ProgramCheck, check_bootstrap, check_network

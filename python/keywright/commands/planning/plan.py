@@ -11,6 +11,7 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
+from keywright._files import new_file, require_place
 from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
@@ -25,7 +26,6 @@ from keywright.commands.output.plan_picture import (
 )
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import WorkloadError
-from keywright.model.folder import new_file, require_place
 from keywright.plan.cost import Calibration
 from keywright.plan.keys import DerivationDesign, PlannedKey
 from keywright.plan.ring import Automorphism

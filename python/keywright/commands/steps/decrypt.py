@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keywright as kw
+from keywright._files import new_file
 from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.compiler import Program
 from keywright.model import Identity, load_client
-from keywright.model.folder import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
+from keywright.model.folder import PARAMETERS, PROGRAM, SECRET_KEY, require_files
 
 EXAMPLE = "keywright decrypt keys/client --input answered"
 

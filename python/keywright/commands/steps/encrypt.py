@@ -8,13 +8,14 @@ import argparse
 import time
 from pathlib import Path
 
+from keywright._files import new_folder
 from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import ciphertext_name
 from keywright.commands.helpers.fit import guard_samples
 from keywright.commands.helpers.inputs import load_samples
 from keywright.commands.terminal import Column, Terminal
 from keywright.model import load_client
-from keywright.model.folder import PUBLIC_KEY, SECRET_KEY, new_folder, require_files
+from keywright.model.folder import PUBLIC_KEY, SECRET_KEY, require_files
 
 EXAMPLE = "keywright encrypt keys/client --input samples.npy --out sent"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
+from keywright._files import new_folder
 from keywright._units import format_bytes, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
@@ -27,7 +28,7 @@ from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import Demands, Model, ModelClient, save_keys
-from keywright.model.folder import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
+from keywright.model.folder import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY
 from keywright.plan import KeyPlan, PlanExecution
 
 COMPILED = (

@@ -5,13 +5,14 @@ import time
 from pathlib import Path
 
 import keywright as kw
+from keywright._files import new_folder
 from keywright._units import quantity
 from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import ciphertext_name, find_ciphertexts
 from keywright.commands.helpers.memory import key_memory, memory_budget
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import Identity, load_server
-from keywright.model.folder import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
+from keywright.model.folder import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, require_files
 from keywright.plan.memory import peak_bytes
 
 EXAMPLE = "keywright run keys/server --input sent --out answered"

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
+from keywright._reading.arrays import require_file
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import RefusalError
 from keywright.program.stored_tensors import external_file, require_inside, stored_tensors
@@ -30,6 +31,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         RefusalError: not an ONNX model, one that contradicts the standard, bytes that refer to weights in
             files, or a path of a folder.
         RefusalError: the model, or its files of weights, are too large; nothing was read.
+        FormatError: the path is a folder, a pipe or a device.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto):
@@ -39,6 +41,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         loaded = _parsed(lambda: onnx.load_model_from_string(model))
     else:
         path = Path(model)
+        require_file(path)
         size = path.stat().st_size
         if not path.is_file():
             what = "a folder" if path.is_dir() else "no file"

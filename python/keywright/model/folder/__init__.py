@@ -1,19 +1,7 @@
 """The folder of a model: names of its files, and reading and writing them."""
 
 from .description import require_texts
-from .files import (
-    EVALUATION_KEYS,
-    PARAMETERS,
-    PLAN,
-    PROGRAM,
-    PUBLIC_KEY,
-    SECRET_KEY,
-    new_file,
-    new_folder,
-    require_files,
-    require_new,
-    require_place,
-)
+from .files import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, require_files
 
 __all__ = [
     "EVALUATION_KEYS",
@@ -22,10 +10,6 @@ __all__ = [
     "PROGRAM",
     "PUBLIC_KEY",
     "SECRET_KEY",
-    "new_file",
-    "new_folder",
     "require_files",
-    "require_new",
-    "require_place",
     "require_texts",
 ]

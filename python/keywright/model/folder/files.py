@@ -1,17 +1,11 @@
-"""Files of a model and of its keys: names in a folder, and atomic creation of folders and files."""
+"""Files of a model and of its keys: names in a folder."""
 
-import atexit
 import os
 import stat
-import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
-from keywright._files import is_special, place_for, put
-from keywright._processes import remove, temporary_folder
 from keywright.errors.model import FolderError, SecretFileWarning
 
 PARAMETERS = "parameters.kw"
@@ -93,83 +87,3 @@ def warn_of_readers(path: Path) -> None:
             SecretFileWarning,
             stacklevel=3,
         )
-
-
-def require_new(path: Path) -> None:
-    """Check early that a folder can be made.
-
-    Raises:
-        FolderError: there is something of that name.
-    """
-    if path.exists():
-        raise FolderError(f"{path} already exists; remove it or name another folder", code="exists")
-
-
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder that becomes ``path`` when the block ends, and is removed if it fails.
-
-    Raises:
-        FolderError: ``path`` exists.
-    """
-    require_new(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    process = os.getpid()
-    end = partial(remove, temporary, process)
-    atexit.register(end)
-    try:
-        yield temporary
-        if process != os.getpid():
-            # A forked process has written nothing of it.
-            return
-        try:
-            temporary.rename(path)
-        except OSError as error:
-            # Another process created it meanwhile.
-            if path.exists():
-                raise FolderError(
-                    f"{path} exists by now; remove it or name another folder", code="exists"
-                ) from error
-            raise
-    except BaseException:
-        end()
-        raise
-    finally:
-        atexit.unregister(end)
-
-
-def require_place(path: Path) -> None:
-    """Check early that a file can be written.
-
-    Raises:
-        FolderError: the path is a folder, or its parent is missing or not writable; or it is a pipe or a
-            device that cannot be written.
-    """
-    if is_special(path):
-        if not os.access(path, os.W_OK):
-            raise FolderError(f"{path} is not writable; name another path", code="place")
-        return
-    if path.is_dir():
-        raise FolderError(f"{path} is a folder; name a file in it", code="place")
-    if not path.parent.is_dir():
-        raise FolderError(f"{path}: there is no folder {path.parent}; make it first", code="place")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FolderError(f"{path}: the folder {path.parent} is not writable; name another one", code="place")
-
-
-@contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """Yield a file that replaces ``path`` when the block ends, and is removed if it fails. A pipe or a
-    character device gets its contents (`put`).
-
-    Raises:
-        FolderError: as for `require_place`.
-    """
-    require_place(path)
-    process = os.getpid()
-    with temporary_folder(place_for(path), f".{path.name}.") as folder:
-        temporary = folder / path.name
-        yield temporary
-        if process == os.getpid():
-            put(temporary, path)

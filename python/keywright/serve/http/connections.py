@@ -12,6 +12,7 @@ TLS, a read has one record, whether that carries bytes of requests or not.
 import asyncio
 import contextlib
 import json
+import logging
 import re
 import ssl
 from typing import Any, cast
@@ -22,6 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from keywright.errors.service import BadRequestError, ServeError
 from keywright.serve.logs import request_identifier
+from keywright.serve.metrics import Metrics
 from keywright.serve.tenants.holders import neighbourhood
 
 from .connection_slots import OPENING, ConnectionSlots, Pace, Slot
@@ -78,6 +80,10 @@ _HEAD = re.compile(
 _LENGTHS = re.compile(rb"\r\ncontent-length:([^\r]*)", re.IGNORECASE)
 _LISTS = re.compile(rb"\r\n(?:connection|expect|upgrade|x-forwarded-for):([^\r]*)", re.IGNORECASE)
 _ENCODING = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
+
+ERRORS = logging.getLogger("uvicorn.error.service")
+"""What uvicorn logs of connections. Its warnings are about what peers send, as often as they like."""
+ERRORS.setLevel(logging.ERROR)
 
 CONNECTION = "keywright.connection"
 """Key of the `Connection` in a request's scope."""
@@ -165,9 +171,16 @@ class Connection(H11Protocol):
     """
 
     def __init__(
-        self, *arguments: Any, slots: ConnectionSlots, pace: Pace, reads: Pace | None, **named: Any
+        self,
+        *arguments: Any,
+        slots: ConnectionSlots,
+        pace: Pace,
+        reads: Pace | None,
+        metrics: Metrics,
+        **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
+        self.logger, self._metrics = ERRORS, metrics
         self.conn = self._requests = StrictRequests()
         self._slots, self._pace, self._reads = slots, pace, reads
         self._holding = False
@@ -244,6 +257,7 @@ class Connection(H11Protocol):
         does."""
         self._unread = REFUSED_BYTES
         error = self._requests.fault or BadRequestError("these bytes are not a request of HTTP/1.1")
+        self._metrics.count("refusals_total", code=error.code)
         body = json.dumps(problem(error)).encode()
         head = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
         reason = error.status.phrase.encode()
@@ -513,7 +527,12 @@ class EncryptedTransport(asyncio.BufferedProtocol, asyncio.Transport):
 
 
 def protocol(
-    slots: ConnectionSlots, pace: Pace, reads: Pace, tls: ssl.SSLContext | None, **named: Any
+    slots: ConnectionSlots,
+    pace: Pace,
+    reads: Pace,
+    tls: ssl.SSLContext | None,
+    metrics: Metrics,
+    **named: Any,
 ) -> asyncio.BaseProtocol:
     """Return the protocol of a new connection.
 
@@ -521,7 +540,8 @@ def protocol(
         slots: the slots of the server's connections.
         pace, reads: of the addresses' requests, and of reads from their connections.
         tls: settings of a server that speaks TLS.
+        metrics: counts refusals of bytes that are not a request.
         named: uvicorn's arguments.
     """
-    connection = Connection(slots=slots, pace=pace, reads=None if tls else reads, **named)
+    connection = Connection(slots=slots, pace=pace, reads=None if tls else reads, metrics=metrics, **named)
     return connection if tls is None else EncryptedTransport(connection, reads, tls)

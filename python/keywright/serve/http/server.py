@@ -110,7 +110,7 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, slots, pace, reads, tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, slots, pace, reads, tls, service.metrics)),
             ws="none",
             loop="asyncio",
             lifespan="on",

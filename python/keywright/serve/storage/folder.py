@@ -39,7 +39,7 @@ class FolderObjects:
         with contextlib.ExitStack() as stack:
             with self._folders:
                 _make(path.parent)
-                file = stack.enter_context(replacing(path))
+                file = stack.enter_context(replacing(path, sweeps=False))
             file.write(data)
 
     def append(self, name: str, at: int, data: bytes) -> None:

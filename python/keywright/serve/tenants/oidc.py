@@ -13,18 +13,19 @@ import http.client
 import re
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from keywright._reading.documents import Limits, read_json
+from keywright.client.connection import Deadline, connected
 from keywright.errors.service import BusyError, ConfigurationError, UnauthorizedError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -228,35 +229,26 @@ def _fetch_keys(issuer: str) -> dict[str | None, VerifyingKey]:
     return keys
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *arguments: Any) -> None:
-        """Refuse redirects: an issuer's documents are at its own address."""
-
-
 def _fetch(url: str) -> dict[str, Any]:
-    """Fetch a JSON object of an issuer.
+    """Fetch a JSON object of an issuer from its own address: redirects are refused.
 
     Raises:
         BusyError: there is none, or it is too long or too slow.
     """
-    deadline, data = time.monotonic() + TIMEOUT_S, bytearray()
+    parts, until = urlsplit(url), Deadline(TIMEOUT_S)
     try:
-        with urllib.request.build_opener(_NoRedirect).open(url, timeout=TIMEOUT_S) as response:
-            while piece := response.read1(1 << 14):
-                data += piece
-                if len(data) > LIMITS.bytes or time.monotonic() > deadline:
-                    raise BusyError(
-                        "a document of the issuer is too long, or arrives too slowly",
-                        code="issuer_unreachable",
-                    )
-        entry = read_json(bytes(data), LIMITS)
+        with closing(connected(parts.scheme, parts.hostname or "", parts.port, until)) as connection:
+            connection.request("GET", urlunsplit(("", "", parts.path or "/", parts.query, "")))
+            response = connection.getresponse()
+            data = response.read(LIMITS.bytes + 1)
+        if response.status != HTTPStatus.OK:
+            raise ValueError(f"its status is {response.status}")
+        entry = read_json(data, LIMITS)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if isinstance(error, BusyError):
-            raise
-        if isinstance(error, HTTPError):
-            error.close()
         raise BusyError(
-            "the issuer of tokens does not answer; ask again later", code="issuer_unreachable"
+            f"the issuer of tokens does not answer with a document of at most {LIMITS.bytes} bytes within "
+            f"{TIMEOUT_S:g} s; ask again later",
+            code="issuer_unreachable",
         ) from error
     if not isinstance(entry, dict):
         raise BusyError("a document of the issuer is not a JSON object", code="issuer_unreachable")

@@ -8,6 +8,7 @@ leaves to others. Days are in UTC.
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -107,10 +108,12 @@ class Usage:
 
     def __init__(self, quotas: Quotas, records: Records) -> None:
         self.quotas, self._records = quotas, records
-        self._lock = threading.Lock()
-        self._day = ""
-        self._seconds: dict[str, float] = {}
-        self._pending: dict[str, float] = {}
+        # The event loop asks for the first lock; the second one is held while the records are waited for.
+        self._lock, self._flushing = threading.RLock(), threading.Lock()
+        self._day = _today()
+        self._seconds = {self._day: records.used(self._day)}
+        self._pending = defaultdict[tuple[str, str], float](float)
+        self._forgotten = ""
 
     def limits_bytes(self, tenant: str) -> bool:
         return self.quotas.of(tenant).bytes is not None
@@ -119,18 +122,18 @@ class Usage:
         """Return the processor seconds that a tenant has used today. Without accounts, those of an address,
         or of all."""
         with self._lock:
-            self._turn()
+            used = self._used()
             if tenant == NOBODY and not holder:
-                return sum(each for name, each in self._seconds.items() if name.startswith(ADDRESS))
-            return self._seconds.get(tenant or holder, 0.0)
+                return sum(each for name, each in used.items() if name.startswith(ADDRESS))
+            return used.get(tenant or holder, 0.0)
 
     def use(self, tenant: str, seconds: float, holder: str = ADDRESS) -> None:
         """Count processor seconds of a tenant, or without accounts of an address."""
         name = tenant or holder
         with self._lock:
-            self._turn()
-            self._seconds[name] = self._seconds.get(name, 0.0) + seconds
-            self._pending[name] = self._pending.get(name, 0.0) + seconds
+            used = self._used()
+            used[name] = used.get(name, 0.0) + seconds
+            self._pending[self._day, name] += seconds
 
     def flush(self) -> None:
         """Store the usage since the last call.
@@ -138,19 +141,29 @@ class Usage:
         Raises:
             OSError: the database fails; the next call stores the rest.
         """
-        with self._lock:
-            for tenant in list(self._pending):
-                self._records.use(tenant, self._day, self._pending[tenant])
-                del self._pending[tenant]
+        with self._flushing:
+            with self._lock:
+                pending, self._pending = self._pending, defaultdict(float)
+                today = self._day
+            try:
+                for day, name in list(pending):
+                    self._records.use(name, day, pending[day, name])
+                    del pending[day, name]
+                if self._forgotten != today:
+                    self._records.forget_used(ADDRESS, today)
+                    self._forgotten = today
+            finally:
+                with self._lock:
+                    for key, seconds in pending.items():
+                        self._pending[key] += seconds
 
-    def _turn(self) -> None:
-        """Start a new day."""
-        today = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d")
-        if today != self._day:
-            for tenant in list(self._pending):
-                self._records.use(tenant, self._day, self._pending.pop(tenant))
-            self._records.forget_used(ADDRESS, today)
-            self._seconds, self._day = self._records.used(today), today
+    def _used(self) -> dict[str, float]:
+        """Return the seconds of today, by tenant. Those of the day before stay, for a clock that is set
+        back."""
+        if (today := _today()) != self._day:
+            self._seconds = {self._day: self._seconds[self._day], today: self._seconds.get(today, {})}
+            self._day = today
+        return self._seconds[today]
 
     def require_seconds(self, tenant: str, holder: str = ADDRESS) -> None:
         """Check that a tenant has processor seconds left today, or without accounts an address.
@@ -198,3 +211,7 @@ class Usage:
             retry_after=retry,
             code="quota_bytes",
         )
+
+
+def _today() -> str:
+    return datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d")

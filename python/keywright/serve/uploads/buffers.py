@@ -34,6 +34,11 @@ def body_bytes(longest: int) -> int:
     return max(BUFFER_BYTES, LEAST_BODIES * longest)
 
 
+def listening_bytes(longest: int, connections: int) -> int:
+    """Return the bytes of arriving bodies and of so many connections."""
+    return body_bytes(longest) + connections * CONNECTION_BYTES
+
+
 def connections_within(memory: int) -> int:
     """Return how many connections a server with so many bytes of memory has."""
     most = memory // CONNECTIONS_SHARE // CONNECTION_BYTES

@@ -4,6 +4,7 @@ import contextlib
 import os
 import ssl
 import threading
+import time
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pg8000.dbapi
@@ -17,6 +18,10 @@ LOCK = 0x6B6579_77726967
 TIMEOUT_S = 30.0
 TLS = {"disable": None, "require": False, "verify-full": True}
 """Values of ``sslmode``: whether TLS is used, and whether the server's name is checked."""
+
+PAUSE_S = 5.0
+"""How long calls fail at once after the database could not be reached: they would wait one after the other,
+with all threads of the service."""
 
 BROKEN = ("08", "57P")
 """Prefixes of the error codes after which a connection is unusable."""
@@ -61,6 +66,7 @@ class PostgresqlRecords(Records):
             "ssl_context": context,
         }
         self._lock = threading.RLock()
+        self._failed, self._failure = -PAUSE_S, ""
         self._connection = self._connect()
         try:
             self.migrate()
@@ -97,6 +103,8 @@ class PostgresqlRecords(Records):
 
     def _do(self, statement: str, *values: object, again: bool = True) -> list[Row]:
         with self._lock:
+            if time.monotonic() - self._failed < PAUSE_S:
+                raise OSError(self._failure)
             try:
                 return self._ask(statement, values)
             except (pg8000.dbapi.Error, OSError) as error:
@@ -105,8 +113,9 @@ class PostgresqlRecords(Records):
                 self.close()
                 try:
                     self._connection = self._connect()
-                except ConfigurationError as taken:
-                    raise OSError(str(taken)) from error
+                except (ConfigurationError, OSError) as failure:
+                    self._failed, self._failure = time.monotonic(), str(failure)
+                    raise OSError(self._failure) from error
                 if not again:
                     raise OSError(f"the database of the service: {_reason(error)}") from error
                 return self._do(statement, *values, again=False)
