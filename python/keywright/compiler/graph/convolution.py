@@ -94,7 +94,8 @@ class Convolution:
     @property
     def values(self) -> Vector:
         """The weights that are not 0."""
-        return self.kernel[self.kernel != 0]
+        weights: Vector = self.kernel[self.kernel != 0]
+        return weights
 
     @property
     def entries(self) -> int:
