@@ -158,7 +158,7 @@ def layers(draw: st.DrawFn) -> tuple[Convolution, tuple[int, int], tuple[int, in
         shapes.append((tokens, features) if first else (features, tokens))
         each = np.arange(tokens * features).reshape(shapes[-1])
         numbers.append(each.T if first else each)
-    layer = Convolution.everywhere(weights, *numbers)
+    layer = Convolution.everywhere(weights.astype(np.float64), *numbers)
     assert isinstance(layer, Convolution)
     return layer, shapes[1], shapes[0], 1
 

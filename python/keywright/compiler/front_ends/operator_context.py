@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.compiler.graph.convolution import Convolution, Matrix, total
+from keywright.compiler.graph.convolution import Matrix, total
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply
 from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
@@ -302,7 +302,7 @@ class OperatorContext:
                 )
             number = source.number
             sums[number] = total(sums[number], matrix) if number in sums else matrix
-        weights = [m.kernel if isinstance(m, Convolution) else m.values for m in sums.values()]
+        weights = [matrix.values for matrix in sums.values()]
         if not all(np.isfinite(result).all() for result in [*weights, offset]):
             raise RefusalError(
                 f"node {self.name!r}: weights are not finite, or become so when they are combined"

@@ -92,6 +92,12 @@ class Convolution:
         return self.rows.size, self.columns.size
 
     @property
+    def values(self) -> Vector:
+        """The weights that are not 0."""
+        weights: Vector = self.kernel[self.kernel != 0]
+        return weights
+
+    @property
     def entries(self) -> int:
         """Number of non-zero entries."""
         pairs = np.bincount(self.window.tap, minlength=self.window.taps)

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from keywright.compiler.graph.convolution import Matrix
 from keywright.compiler.graph.graph import Linear
-from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals
 from keywright.program.operands.layout import Layout
 
 from .layer_work import LayerWork, Prices
-from .shifts import LayoutPair, Used, between_layouts, fill_table, repetition, used_diagonals
+from .shifts import LayoutPair, Used, fill_table, repetition, used_diagonals
 
 MOST_COMPARED = 1 << 24
 """Values of diagonals that are compared at most, to see how soon they repeat."""
@@ -69,17 +68,15 @@ class _Input:
 
         steps, (period, copies) = np.flatnonzero(used).tolist(), repetition(self.matrix, self.between)
         if len(steps) * period <= MOST_COMPARED and _is_regular(self.matrix):
-            period = _shortest_period(make())
+            period = copies * _shortest_period(make())
         return Diagonals(steps, period, lambda: make()[:, : period // copies], copies)
 
 
 def _is_regular(matrix: Matrix) -> bool:
     """Whether at most two numbers are entries, as in a map that spreads, sums or centres. Its diagonals
     often repeat earlier than the layouts do; those of weights do not."""
-    if not isinstance(matrix, SparseMatrix) or not len(matrix.values):
-        return False
-    low, high = matrix.values.min(), matrix.values.max()
-    return bool(low == high or ((matrix.values == low) | (matrix.values == high)).all())
+    values = matrix.values
+    return bool(len(values)) and bool(((values == values.min()) | (values == values.max())).all())
 
 
 def _shortest_period(table: Vector) -> int:
@@ -119,9 +116,8 @@ def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout
 
 def _inputs(matrices: list[Matrix], sources: list[Layout], target: Layout) -> list[_Input]:
     results = []
-    for each, source in zip(matrices, sources, strict=True):
+    for matrix, source in zip(matrices, sources, strict=True):
         between = LayoutPair(source, target)
-        matrix = between_layouts(each, between)
         blocks: list[dict[int, Used]] = [{} for _ in range(source.ciphertexts)]
         for (block_out, block), used in used_diagonals(matrix, between).items():
             blocks[block][block_out] = used

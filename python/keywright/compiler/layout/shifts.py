@@ -109,12 +109,6 @@ def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> dict[Block,
     return shifts
 
 
-def between_layouts(matrix: Matrix, between: LayoutPair) -> Matrix:
-    """Return a matrix as its diagonals are found: a convolution is explicit if positions are no sums over
-    channel and pixel. Raises `RefusalError`."""
-    return matrix.explicit() if _Separated.of(matrix, between) is None else matrix
-
-
 def repetition(matrix: Matrix, between: LayoutPair) -> tuple[int, int]:
     """Return after how many slots the diagonals repeat, and how many neighbouring values are equal, as far as
     the layouts tell."""
