@@ -12,6 +12,10 @@ from keywright.program.arrays import Vector
 
 from .sparse import Indices, SparseMatrix
 
+UNSHARED = 1 << 18
+"""Multiply-adds of the largest product that OpenBLAS computes on one thread. Its threads wait for each other
+actively, which takes more processor time than the products themselves."""
+
 
 @dataclass(frozen=True, eq=False)
 class Window:
@@ -92,13 +96,15 @@ class Convolution:
         window = self.window
         images = np.asarray(x, np.float64).reshape(-1, members * self.groups, window.inputs)
         kernel = self.kernel.reshape(self.groups, outputs // self.groups, members * taps)
+        block = max(1, UNSHARED // kernel[0].size)
         padded = np.zeros((images.shape[1], window.inputs + 1))
-        seen = np.empty((images.shape[1], taps, window.outputs))
         out = np.empty((len(images), self.groups, outputs // self.groups, window.outputs))
         for image, result in zip(images, out, strict=True):
             padded[:, :-1] = image
-            np.take(padded, window.table, axis=1, out=seen, mode="clip")
-            np.matmul(kernel, seen.reshape(self.groups, members * taps, window.outputs), out=result)
+            for first in range(0, window.outputs, block):
+                seen = np.take(padded, window.table[:, first : first + block], axis=1, mode="clip")
+                columns = seen.reshape(self.groups, members * taps, -1)
+                result[..., first : first + block] = kernel @ columns
         return out.reshape(*np.shape(x)[:-1], self.shape[0])
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> "Self | SparseMatrix":
