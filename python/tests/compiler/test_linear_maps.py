@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -174,6 +175,8 @@ def test_a_convolution_is_its_explicit_matrix(drawn: Drawn, seed: int) -> None:
     columns = np.eye(math.prod(source))
     assert convolution.shape == explicit.shape == (math.prod(target), math.prod(source))
     assert np.array_equal(convolution.apply(columns), explicit.apply(columns))
+    with patch("keywright.compiler.graph.convolution.UNSHARED", 3 * convolution.kernel[0].size):
+        assert np.array_equal(convolution.apply(columns), explicit.apply(columns))  # some pixels at a time
     assert convolution.entries == explicit.entries == np.count_nonzero(explicit.apply(columns))
     assert np.array_equal(convolution.row_counts(), explicit.row_counts())
     assert np.array_equal(convolution.column_counts(), explicit.column_counts())

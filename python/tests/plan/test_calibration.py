@@ -17,11 +17,13 @@ from keywright.plan.cost.calibration import (
     _nonnegative,
     describe_machine,
     fit,
+    measured_work,
+    ring_factor,
     stored_model,
 )
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, medians, transform_cases
-from keywright.plan.cost.model import TYPICAL_WEIGHTS, Weights, Work, engine_use
+from keywright.plan.cost.model import RING_FACTORS, TYPICAL_WEIGHTS, Weights, Work, engine_use
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import shapes
 from keywright.plan.workload.ring_switches import RingSwitches, ring_keys
@@ -67,6 +69,20 @@ def test_the_recorded_machine_is_fitted_and_predicted() -> None:
         elif entry.what == "hoisted":
             assert entry.predicted(model) == pytest.approx(cost.own + cost.shared / entry.count)
     assert Calibration.from_json(calibration.to_json()) == calibration
+
+
+def test_predictions_without_a_calibration_are_of_the_recorded_machine() -> None:
+    calibration = recorded()
+    assert set(calibration.gauges) == set(RING_FACTORS)
+    for log_n, gauge in calibration.gauges.items():
+        entries = [entry for entry in calibration.measured if entry.shape.chain.log_n == log_n]
+        timed = [entry for entry in entries if entry.what not in ("key", "load")]
+        rows = [np.array(measured_work(e).features) * e.gauge / (e.seconds * gauge) for e in timed]
+        assert ring_factor(TYPICAL_WEIGHTS, np.array(rows)) == pytest.approx(RING_FACTORS[log_n], rel=0.01)
+        steady = [e.predicted(CostModel()) * e.gauge / (e.seconds * gauge) for e in entries]
+        for what in ("switch", "hoisted", "transform", "product", "ring", "key"):
+            ratios = [r for r, entry in zip(steady, entries, strict=True) if entry.what == what]
+            assert not ratios or 0.8 <= median(ratios) <= 1.2, (log_n, what)
 
 
 OTHER = Weights(

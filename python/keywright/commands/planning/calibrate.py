@@ -49,13 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write nothing; test the existing calibration on other levels and digits than it was fitted "
         "to, a bootstrap and a network",
     )
-    parser.add_argument("--network", type=Path, help="model for --check (.onnx; default: the digits network)")
+    parser.add_argument(
+        "--network", type=Path, nargs="+", help="models for --check (.onnx; default: the digits network)"
+    )
     parser.add_argument(
         "--bootstrap",
         choices=kw.BootstrapperPlan.presets(),
+        nargs="+",
         metavar="PRESET",
-        help="bootstrap for --check, one of keywright presets (default: one for the largest measured "
-        "ring, if there is one)",
+        help="bootstraps for --check, of keywright presets (default: one for the largest measured ring, if "
+        "there is one)",
     )
 
 
@@ -156,15 +159,17 @@ def _table(calibration: Calibration, measured: list[Measurement], terminal: Term
 def _check_programs(
     options: argparse.Namespace, largest: int, calibration: Calibration, terminal: Terminal
 ) -> None:
-    """Predict and measure a network and a bootstrap, of the largest ring unless the options name another."""
-    preset = options.bootstrap or BOOTSTRAPS.get(largest)
+    """Predict and measure networks and bootstraps, one of the largest ring unless the options name others."""
+    presets = options.bootstrap or ([BOOTSTRAPS[largest]] if largest in BOOTSTRAPS else [])
+    networks = options.network or [None]
     checks: list[ProgramCheck] = []
-    with terminal.progress("programs", 2 if preset else 1) as advance:
-        if preset:
+    with terminal.progress("programs", len(presets) + len(networks)) as advance:
+        for preset in presets:
             checks.append(check_bootstrap(preset, calibration))
             advance(1)
-        checks.append(check_network(options.network, calibration))
-        advance(1)
+        for network in networks:
+            checks.append(check_network(network, calibration))
+            advance(1)
     columns = [
         Column("what", "what"),
         Column("switches_s", "key switches, predicted", "seconds"),

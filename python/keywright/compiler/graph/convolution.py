@@ -13,6 +13,10 @@ from keywright.program.arrays import Vector
 
 from .sparse import Indices, SparseMatrix
 
+UNSHARED = 1 << 18
+"""Multiply-adds of the largest product that OpenBLAS computes on one thread. Its threads wait for each other
+actively, which takes more processor time than the products themselves."""
+
 
 @dataclass(frozen=True, eq=False)
 class Window:
@@ -132,13 +136,15 @@ class Convolution:
         window = self.window
         images = np.asarray(x, np.float64).reshape(-1, self.columns.size)
         kernel = self.kernel.reshape(self.groups, outputs // self.groups, members * taps)
+        block = max(1, UNSHARED // kernel[0].size)
         padded = np.zeros((len(self.columns), window.inputs + 1))
-        seen = np.empty((len(self.columns), taps, window.outputs))
+        products = np.empty((self.groups, outputs // self.groups, window.outputs))
         out = np.empty((len(images), self.rows.size))
         for image, result in zip(images, out, strict=True):
             padded[:, :-1] = image[self.columns]
-            np.take(padded, window.table, axis=1, out=seen, mode="clip")
-            products = kernel @ seen.reshape(self.groups, members * taps, window.outputs)
+            for first in range(0, window.outputs, block):
+                seen = np.take(padded, window.table[:, first : first + block], axis=1, mode="clip")
+                products[..., first : first + block] = kernel @ seen.reshape(self.groups, members * taps, -1)
             result[self.rows] = products.reshape(self.rows.shape)
         return out.reshape(*np.shape(x)[:-1], self.shape[0])
 

@@ -372,13 +372,17 @@ def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64
         proportions: up to a common factor, which is chosen to fit the rows best.
         rows: for each measurement, its counts divided by its seconds.
     """
-    expected = np.array(fitted_weights(proportions))
-    alone = rows @ expected
-    expected *= alone.sum() / (alone @ alone)
+    expected = np.array(fitted_weights(proportions)) * ring_factor(proportions, rows)
     held = np.diag(1 / (LOOSENESS * expected))
     return _nonnegative(
         np.vstack([rows, held]), np.append(np.ones(len(rows)), np.full(len(held), 1 / LOOSENESS))
     )
+
+
+def ring_factor(proportions: Weights, rows: NDArray[np.float64]) -> float:
+    """Return the factor of all weights with which predictions fit best; `rows` as for `_near`."""
+    alone = rows @ np.array(fitted_weights(proportions))
+    return float(alone.sum() / (alone @ alone))
 
 
 def measured_work(entry: Measurement) -> Work:

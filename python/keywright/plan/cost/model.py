@@ -75,13 +75,19 @@ class Weights:
                     f"weight {name} is {value}; it must be a finite number of seconds, at least 0"
                 )
 
+    def times(self, factor: float) -> "Weights":
+        """Return the weights of a machine that takes ``factor`` times as long."""
+        return Weights(*(None if value is None else factor * value for value in astuple(self)))  # type: ignore[arg-type]
+
 
 TYPICAL_WEIGHTS = Weights(
     transform=165e-6,
     product=80e-6,
     conversion=21e-6,
-    key_limb=1.97e-3,
-    load_limb=0.25e-3,
+    key_limb=0.18e-3,
+    load_limb=0.15e-3,
+    key_row=0.5e-3,
+    key_prime=1.1e-3,
     wide_transform=330e-6,
     wide_product=110e-6,
     wide_conversion=30e-6,
@@ -92,12 +98,11 @@ TYPICAL_WEIGHTS = Weights(
     embedding=550e-6,
     call=10e-6,
 )
-"""Weights of about one core with AVX-512: for predictions without a calibration, and as the target towards
-which fitted weights are pulled.
+"""Proportions of the weights, towards which fitted ones are pulled: seconds of a core with AVX-512."""
 
-2.48 GB of seeded keys take 9.3 s (docs/explanation/bootstrapping.md); a limb is read from a cached file at 2
-GB a second.
-"""
+RING_FACTORS = {13: 0.57, 14: 0.564, 15: 0.562, 16: 0.631}
+"""Seconds of a core with AVX-512 IFMA relative to `TYPICAL_WEIGHTS`, by base-2 logarithm of the ring degree:
+for predictions without a calibration. In the largest ring, less of the data is in cache."""
 
 
 @dataclass(frozen=True)
@@ -265,9 +270,11 @@ class CostModel:
     Thread safety: any number of threads may use one at the same time.
     """
 
-    def __init__(self, weights: Weights | Mapping[int, Weights] = TYPICAL_WEIGHTS) -> None:
+    def __init__(self, weights: Weights | Mapping[int, Weights] | None = None) -> None:
         """Create a model with these weights, for every ring degree or by its base-2 logarithm; a missing
-        degree uses the nearest one."""
+        degree uses the nearest one. By default they are `TYPICAL_WEIGHTS` times `RING_FACTORS`."""
+        if weights is None:
+            weights = {log_n: TYPICAL_WEIGHTS.times(factor) for log_n, factor in RING_FACTORS.items()}
         self.weights: dict[int, Weights] = {16: weights} if isinstance(weights, Weights) else dict(weights)
         if not self.weights:
             raise ValueError("weights is empty; a model needs weights for at least one ring degree")

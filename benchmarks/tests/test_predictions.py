@@ -1,0 +1,20 @@
+import json
+import re
+
+from harness.folders import HERE
+
+PAGE = HERE.parent / "docs" / "reproduction" / "measurements.md"
+
+
+def test_programs_are_predicted_within_a_fifth_or_the_page_names_them() -> None:
+    record = sorted((HERE / "record").glob("*-calibrate/programs.jsonl"))[-1]
+    rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    outside = set()
+    for row in rows:
+        for name in ("predicted_s", "built_in_s"):
+            if not 0.8 <= row[name] / row["steady_s"] <= 1.2:
+                outside.add(row["what"].partition(" ")[2].partition(",")[0])
+    text = PAGE.read_text(encoding="utf-8")
+    assert f"record/{record.parent.name}/{record.name}" in text
+    (stated,) = re.findall(r"^More than 20 % off: (.*?)[.](?: |$)", text, re.MULTILINE)
+    assert set(re.findall("`(.*?)`", stated)) == outside
