@@ -24,10 +24,10 @@ SHAPES = [(3,), (16,), (40,), (1, 4, 4), (3, 4, 4), (5, 2, 3), (9, 1, 1), (6, 4,
 
 
 def layouts(shape: tuple[int, ...], slots: int) -> list[Layout]:
-    coarse = [layout for layout in candidates((1, 8, 8), slots, [], 1) if layout.ciphertexts == 1]
-    layouts = list(candidates(shape, slots, [], 1))
-    for source, stride in itertools.product(coarse[:3], (1, 2, 4)):
-        layouts += candidates(shape, slots, [source], stride)
+    coarse = [layout for layout in candidates((1, 8, 8), slots, [], (1, 1)) if layout.ciphertexts == 1]
+    layouts = list(candidates(shape, slots, [], (1, 1)))
+    for source, *stride in itertools.product(coarse[:3], (1, 2, 4), (1, 2, 4)):
+        layouts += candidates(shape, slots, [source], (stride[0], stride[1]))
     return layouts
 
 
@@ -251,8 +251,8 @@ def _dense(matrix: Matrix) -> np.ndarray:
 def test_diagonals_of_a_convolution_are_those_of_its_entries(data: st.DataObject) -> None:
     convolution, shape, result, stride = data.draw(st.one_of(convolutions(), layers()))
     slots = data.draw(st.sampled_from([64, 256, 1024]))
-    source = data.draw(st.sampled_from(list(candidates(shape, slots, [], 1))))
-    target = data.draw(st.sampled_from(list(candidates(result, slots, [source], stride))))
+    source = data.draw(st.sampled_from(list(candidates(shape, slots, [], (1, 1)))))
+    target = data.draw(st.sampled_from(list(candidates(result, slots, [source], (stride, stride)))))
     fast, naive = (
         used_diagonals(m, LayoutPair(source, target)) for m in (convolution, convolution.explicit())
     )
@@ -275,7 +275,7 @@ def test_diagonals_of_a_map_that_spreads_are_as_short_as_they_repeat() -> None:
     into = np.arange(size)
     spread = SparseMatrix.from_entries((size, size), into, into // 8 * 8 + into % 2, np.ones(size))
     weights = SparseMatrix(spread.shape, spread.rows, spread.columns, np.arange(1.0, size + 1))
-    layout = next(iter(candidates((size,), size, [], 1)))
+    layout = next(iter(candidates((size,), size, [], (1, 1))))
     for matrix, period in ((spread, 8), (weights, size)):
         node = Linear((size,), (0,), (matrix,), np.zeros(1))
         ((_, lowered),) = lower(node, [layout], layout, PRICES).rows

@@ -13,6 +13,10 @@ import onnxruntime
 import pytest
 from keywright.compiler.activations.polynomial_choice import outputs_of
 from keywright.compiler.front_ends.onnx_importer import import_model
+from keywright.compiler.graph.graph import Linear
+from keywright.compiler.layout.layer_work import Prices
+from keywright.compiler.layout.layout_choice import choose_layouts
+from keywright.compiler.layout.lowering import lower
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from tests.matrices import cells
@@ -21,6 +25,8 @@ OPERATORS = (("MaxPool", 12), ("MaxPool", 22), ("AveragePool", 11), ("AveragePoo
 MODES = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 SIZES, KERNELS = ((5,), (6,), (8,), (7, 6)), (1, 2, 3)
 PADS = ((0, 0), (1, 1), (0, 1), (1, 0))
+
+PRICES = Prices(rotation=1.0, hoisted=0.5, diagonal=0.0625, ciphertext=2.0)
 
 Image = NDArray[np.float64]
 
@@ -160,3 +166,28 @@ def test_pools_that_are_padded_in_two_ways_are_refused(given: dict[str, Any], na
     ).reasons
     assert named in str(reason)
     assert "pads" in str(reason)
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (2, 1), (1, 2), (1, 4)])
+@pytest.mark.parametrize("operator", ["Conv", "MaxPool", "AveragePool"])
+def test_strides_of_one_axis_and_pools_take_few_diagonals(operator: str, strides: tuple[int, int]) -> None:
+    """Layers behind one another: empty slots, or pixels in the order of a vector, multiply the diagonals."""
+    channels, side, slots = 16, 16, 4096
+    weights = numpy_helper.from_array(np.ones((channels, channels, 2, 2), np.float32), "w")
+    given = {"kernel_shape": [2, 2], "strides": strides, "pads": [0, 0, 1, 1]}
+    stored = [weights] if operator == "Conv" else []
+    nodes = [
+        helper.make_node(operator, [value, "w"][: 1 + len(stored)], [to], **given)
+        for value, to in ("xa", "ay")
+    ]
+    x = helper.make_tensor_value_info("x", 1, [1, channels, side, side])
+    y = helper.make_tensor_value_info("y", 1, [f"axis{axis}" for axis in range(4)])
+    onnx_graph = helper.make_graph(nodes, "windows", [x], [y], stored)
+    graph = import_model(helper.make_model(onnx_graph, opset_imports=[helper.make_opsetid("", 17)])).graph
+    layouts = choose_layouts(graph, slots, PRICES, fixed=True)
+    size = 0
+    for number, node in graph.nodes.items():
+        if isinstance(node, Linear):
+            lowered = lower(node, [layouts[operand] for operand in node.operands], layouts[number], PRICES)
+            size += sum(transform.bytes for _, transform in lowered.rows)
+    assert size <= 200 * 8 * slots

@@ -261,7 +261,7 @@ class OperatorContext:
         shape: Shape,
         matrix: Matrix,
         bias: Vector | None = None,
-        stride: int = 1,
+        stride: tuple[int, int] = (1, 1),
         laid_out: Shape | None = None,
         *,
         separate: bool = False,
@@ -274,7 +274,7 @@ class OperatorContext:
         terms: Sequence[tuple[EncryptedValue, Matrix]],
         shape: Shape,
         bias: Vector | None = None,
-        stride: int = 1,
+        stride: tuple[int, int] = (1, 1),
         laid_out: Shape | None = None,
         *,
         separate: bool = False,
@@ -283,7 +283,7 @@ class OperatorContext:
 
         Args:
             shape: of the result, with the batch.
-            stride: pixels of the values for each pixel of the result.
+            stride: rows and columns of the values for each row and column of the result.
             laid_out: the result's shape for layouts; by default without the batch.
             separate: whether the map stays apart from linear maps behind it.
 

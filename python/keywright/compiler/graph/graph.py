@@ -67,7 +67,7 @@ class Linear:
     """bias + sum of matrices[k] @ operands[k]; consumes one level.
 
     Attributes:
-        stride: pixels of the operands per pixel of the result, a hint for its layout.
+        stride: rows and columns of the operands per row and column of the result, a hint for its layout.
         label: the ONNX node with most of its weights.
         separate: whether linear maps behind it stay apart: together they would take many more diagonals.
     """
@@ -76,7 +76,7 @@ class Linear:
     operands: tuple[int, ...]
     matrices: tuple[Matrix, ...]
     bias: Vector
-    stride: int = 1
+    stride: tuple[int, int] = (1, 1)
     label: str = ""
     separate: bool = False
 

@@ -4,6 +4,7 @@ Each rule returns whether it changed the graph; `simplify` applies them until no
 """
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -212,11 +213,12 @@ def _merged(outer: Linear, number: int, inner: Linear) -> Linear:
             terms += [(o, product(matrix, m)) for o, m in zip(inner.operands, inner.matrices, strict=True)]
         else:
             terms.append((operand, matrix))
-    return _linear((outer, inner), bias, terms, outer.stride * inner.stride)
+    rows, columns = (one * other for one, other in zip(outer.stride, inner.stride, strict=True))
+    return _linear((outer, inner), bias, terms, (rows, columns))
 
 
 def _linear(
-    parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, Matrix]], stride: int
+    parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, Matrix]], stride: tuple[int, int]
 ) -> Linear:
     """Return the sum of matrix times operand over the terms, with one matrix per operand. It has the first
     part's shape, and the label of the part with more weights."""
@@ -241,7 +243,7 @@ def _sum_linear(graph: Graph) -> bool:
                 *zip(left.operands, left.matrices, strict=True),
                 *zip(right.operands, right.matrices, strict=True),
             ]
-            stride = max(left.stride, right.stride)
+            stride = max(left.stride, right.stride, key=prod)
             graph.nodes[number] = _linear((left, right), left.bias + right.bias, terms, stride)
             return True
     return False

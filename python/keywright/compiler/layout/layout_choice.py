@@ -1,6 +1,7 @@
 """Chooses a layout for every value, so that the linear maps between them take few rotations."""
 
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from keywright.compiler.graph.graph import Graph, Linear, operands
 from keywright.errors import RefusalError
@@ -114,7 +115,7 @@ class _Search:
         sources: list[Layout] = []
         for maker in makers:
             sources += [self.chosen[self.group[o]] for o in maker.operands if self.group[o] in self.chosen]
-        stride = max((maker.stride for maker in makers), default=1)
+        stride = max((maker.stride for maker in makers), key=prod, default=(1, 1))
         return candidates(shape, self.slots, sources, stride)
 
     def _around(self, group: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Positions of a tensor's elements: multiplexed packing in the slots of one or several ciphertexts.
 
-An image with gap g keeps g^2 channels interleaved on one grid of pixels: a strided convolution leaves its
-result spread over the grid of its input instead of compacting it (Lee et al., ICML 2022, section 4). Content
+An image with gaps g and h between rows and columns keeps g h channels interleaved on one grid of pixels: a
+strided convolution leaves its result spread over the grid of its input instead of compacting it (Lee et al.,
+ICML 2022, section 4, whose g and h are equal: strides of an axis alone would leave slots empty). Content
 smaller than a ciphertext repeats with a period, so that rotations wrap around inside the period.
 """
 
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +23,10 @@ Positions = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Grid:
-    """The pixels of an image: channel c is at row y * gap + (c mod gap^2) // gap, column x * gap + c mod gap,
-    grid c // gap^2; grids are ``height * width`` slots or the next power of two."""
+    """The pixels of an image: channel c is at row y * g + (c mod g h) // h, column x * h + c mod h, grid
+    c // (g h) with ``gap`` (g, h); grids are ``height * width`` slots or the next power of two."""
 
-    gap: int
+    gap: tuple[int, int]
     height: int
     width: int
     aligned: bool
@@ -37,9 +39,10 @@ class Grid:
     def positions(self, shape: tuple[int, int, int]) -> tuple[Positions, Positions]:
         """Return grid number and slot inside the grid of every element of an image, in row-major order."""
         c, y, x = (axis.ravel() for axis in np.indices(shape))
-        within = c % self.gap**2
-        slot = (y * self.gap + within // self.gap) * self.width + x * self.gap + within % self.gap
-        return (c // self.gap**2).astype(np.int32), slot.astype(np.int32)
+        rows, columns = self.gap
+        number, within = divmod(c, rows * columns)
+        slot = (y * rows + within // columns) * self.width + x * columns + within % columns
+        return number.astype(np.int32), slot.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +118,21 @@ def next_power_of_two(size: int) -> int:
     return 1 << max(size - 1, 0).bit_length()
 
 
-def candidates(shape: Shape, slots: int, sources: Sequence[Layout], stride: int) -> Iterator[Layout]:
+def candidates(
+    shape: Shape, slots: int, sources: Sequence[Layout], stride: tuple[int, int]
+) -> Iterator[Layout]:
     """Yield candidate layouts for a tensor.
 
     Args:
         slots: slots per ciphertext.
         sources: layouts of the tensors that it is computed from.
-        stride: pixels of the sources per pixel of the tensor.
+        stride: rows and columns of the sources per row and column of the tensor.
     """
     if len(shape) == 3:
         seen: set[Grid] = set()
         if shape[1] * shape[2] > slots:
             yield from _vector_layouts(np.arange(int(np.prod(shape)), dtype=np.int32), slots)
-        for grid in _grids((shape[0], shape[1], shape[2]), sources, stride):
+        for grid in _grids((shape[0], shape[1], shape[2]), slots, sources, stride):
             if grid not in seen:
                 seen.add(grid)
                 yield from _image_layouts((shape[0], shape[1], shape[2]), slots, grid)
@@ -139,21 +144,24 @@ def candidates(shape: Shape, slots: int, sources: Sequence[Layout], stride: int)
             yield from _vector_layouts(np.arange(size, dtype=np.int32).reshape(shape[::-1]).T.ravel(), slots)
 
 
-def _grids(shape: tuple[int, int, int], sources: Sequence[Layout], stride: int) -> Iterator[Grid]:
+def _grids(
+    shape: tuple[int, int, int], slots: int, sources: Sequence[Layout], stride: tuple[int, int]
+) -> Iterator[Grid]:
     channels, height, width = shape
-    for source in sources:
-        grid = source.grid
-        if grid is not None:
-            gap = grid.gap * stride
-            if height * gap <= grid.height + gap - 1 and width * gap <= grid.width + gap - 1:
-                rows, columns = -(-grid.height // gap) * gap, -(-grid.width // gap) * gap
-                yield Grid(gap, rows, columns, aligned=True)
-                yield Grid(gap, rows, columns, aligned=False)
-    yield Grid(1, height, next_power_of_two(width), aligned=True)
-    yield Grid(1, height, width, aligned=True)
-    yield Grid(1, height, width, aligned=False)
+    for grid in (source.grid for source in sources if source.grid is not None):
+        gaps = [(grid.gap[0] * stride[0], grid.gap[1] * stride[1])]
+        if stride[0] != stride[1] and -(-channels // prod(grid.gap)) * grid.size <= slots:
+            gaps.append(grid.gap)  # a pool then needs no shift between channels
+        for g, h in gaps:
+            if height * g <= grid.height + g - 1 and width * h <= grid.width + h - 1:
+                rows, columns = -(-grid.height // g) * g, -(-grid.width // h) * h
+                yield Grid((g, h), rows, columns, aligned=True)
+                yield Grid((g, h), rows, columns, aligned=False)
+    yield Grid((1, 1), height, next_power_of_two(width), aligned=True)
+    yield Grid((1, 1), height, width, aligned=True)
+    yield Grid((1, 1), height, width, aligned=False)
     if not sources and channels == 1:
-        yield Grid(1, height + 4, next_power_of_two(width + 4), aligned=True)
+        yield Grid((1, 1), height + 4, next_power_of_two(width + 4), aligned=True)
 
 
 def _image_layouts(shape: tuple[int, int, int], slots: int, grid: Grid) -> Iterator[Layout]:

@@ -4,6 +4,8 @@ max(a, b) = (a + b) / 2 + \|a - b\| / 2.
 A polynomial, or a composition of minimax polynomials, approximates the absolute value.
 """
 
+import math
+
 import numpy as np
 
 from keywright.compiler.activations.functions import absolute, clip
@@ -34,7 +36,7 @@ def max_pool(context: OperatorContext) -> EncryptedValue:
     members = (table[:, None, :] + (np.arange(channels) * height * width)[:, None]).reshape(len(table), -1)
     pixels = (rows.output, columns.output)
     shape = (1, channels, *(pixels if len(source.shape) == 4 else pixels[1:]))
-    return _largest(context, source, members, shape)
+    return _largest(context, source, members, shape, pixels, (rows.stride, columns.stride))
 
 
 def global_max_pool(context: OperatorContext) -> EncryptedValue:
@@ -97,25 +99,41 @@ def reduce_extreme(context: OperatorContext) -> EncryptedValue:
 
 
 def _largest(
-    context: OperatorContext, source: EncryptedValue, members: Indices, shape: Shape
+    context: OperatorContext,
+    source: EncryptedValue,
+    members: Indices,
+    shape: Shape,
+    pixels: Shape = (),
+    stride: tuple[int, int] = (1, 1),
 ) -> EncryptedValue:
-    """For each column of ``members``, numbers of elements, return the largest of these elements."""
+    """For each column of ``members``, numbers of elements, return the largest of these elements. Columns are
+    images of so many ``pixels``, if any; ``stride`` is that of their pixels."""
     while len(members) > 1:
-        source, members = _round(context, source, members)
+        source, members = _round(context, source, members, pixels, stride)
+        stride = (1, 1)
     return context.select(source, members.reshape(shape))
 
 
 def _round(
-    context: OperatorContext, source: EncryptedValue, members: Indices
+    context: OperatorContext,
+    source: EncryptedValue,
+    members: Indices,
+    pixels: Shape,
+    stride: tuple[int, int],
 ) -> tuple[EncryptedValue, Indices]:
     """Return the larger element of every two rows; an odd last row stays."""
+
+    def laid_out(count: int) -> Shape:
+        return (count // math.prod(pixels), *pixels) if pixels else (count,)
+
     half, size = len(members) // 2, members.shape[1]
     pairs, left, right = half * size, members[:half].ravel(), members[half : 2 * half].ravel()
     every = np.arange(pairs)
     both = np.concatenate((every, every)), np.concatenate((left, right))
     signs = np.concatenate((np.ones(pairs), -np.ones(pairs)))
     apart = SparseMatrix.from_entries((pairs, source.size), *both, signs)
-    distance = context.function(context.linear(source, (1, pairs), apart), absolute)
+    difference = context.linear(source, (1, pairs), apart, stride=stride, laid_out=laid_out(pairs))
+    distance = context.function(difference, absolute)
     kept = len(members) % 2 * size
     rest = pairs + np.arange(kept), members[2 * half :].ravel()
     means = SparseMatrix.from_entries(
@@ -125,5 +143,6 @@ def _round(
         np.concatenate((np.full(2 * pairs, 0.5), np.ones(kept))),
     )
     halves = SparseMatrix.from_distinct((pairs + kept, pairs), every, every, np.full(pairs, 0.5))
-    result = context.total([(source, means), (distance, halves)], (1, pairs + kept))
+    terms, count = [(source, means), (distance, halves)], pairs + kept
+    result = context.total(terms, (1, count), stride=stride, laid_out=laid_out(count))
     return result, np.arange(pairs + kept).reshape(-1, size)

@@ -92,7 +92,8 @@ def average(
     matrix = SparseMatrix.from_distinct((rows.shape[1], source.size), into.ravel(), rows.ravel(), share)
     pixels = len(source.shape) == 4 and axes == [2, 3]
     laid_out = (source.shape[1], 1, 1) if pixels and source.shape[0] == 1 else None
-    return context.linear(source, shape, matrix, stride=source.shape[2] if pixels else 1, laid_out=laid_out)
+    stride = (source.shape[2], source.shape[3]) if pixels else (1, 1)
+    return context.linear(source, shape, matrix, stride=stride, laid_out=laid_out)
 
 
 def over_pixels(context: OperatorContext) -> tuple[EncryptedValue, list[int], Shape]:

@@ -7,7 +7,7 @@ from keywright.compiler.graph.convolution import Convolution, Matrix, Window
 from keywright.compiler.limits import require_elements
 from keywright.errors.network import RefusalError
 
-from .window import pixel_stride, pixels_of, spread_axes, window_axes, window_pairs
+from .window import pixels_of, spread_axes, window_axes, window_pairs
 
 
 def transposed_convolution(context: OperatorContext) -> EncryptedValue:
@@ -62,4 +62,4 @@ def convolution(context: OperatorContext) -> EncryptedValue:
         matrix = matrix.explicit()  # it may be diagonal, which the rewriting rules look for
     offset = np.repeat(np.zeros(outputs) if bias is None else bias, out_size)
     given = (1, outputs, *pixels_of(source, rows, columns))
-    return context.linear(source, given, matrix, offset, pixel_stride(rows, columns), shape)
+    return context.linear(source, given, matrix, offset, (rows.stride, columns.stride), shape)

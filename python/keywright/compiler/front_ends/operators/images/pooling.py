@@ -8,7 +8,7 @@ from keywright.compiler.front_ends.operator_context import EncryptedValue, Opera
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 
-from .window import pixel_stride, pixels_of, require_covered, window_axes, window_pairs
+from .window import pixels_of, require_covered, window_axes, window_pairs
 
 
 def average_pool(context: OperatorContext) -> EncryptedValue:
@@ -35,4 +35,4 @@ def average_pool(context: OperatorContext) -> EncryptedValue:
     )
     shape = (channels, rows.output, columns.output)
     given = (1, channels, *pixels_of(source, rows, columns))
-    return context.linear(source, given, matrix, stride=pixel_stride(rows, columns), laid_out=shape)
+    return context.linear(source, given, matrix, stride=(rows.stride, columns.stride), laid_out=shape)

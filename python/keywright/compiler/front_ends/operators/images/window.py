@@ -156,11 +156,6 @@ def require_covered(context: OperatorContext, out_pixel: Indices, count: int) ->
         raise context.refuse("pads", "a window without pixels", "less padding: every window needs a pixel")
 
 
-def pixel_stride(rows: Axis, columns: Axis) -> int:
-    """Return the common stride of both axes, or 1 if they differ: a hint for the layout of the result."""
-    return rows.stride if rows.stride == columns.stride else 1
-
-
 def pixels_of(source: EncryptedValue, rows: Axis, columns: Axis) -> tuple[int, ...]:
     """Return the spatial axes of a window's result, as many as the operand has."""
     return (rows.output, columns.output) if len(source.shape) == 4 else (columns.output,)
