@@ -212,14 +212,14 @@ def target(placed: dict[str, list[float]]) -> str:
     slowest = min(placed, key=lambda module: min(placed[module]))
     product = median(placed["mod_mul_sparse"])
     shares = [
-        f"`{module}` has {median(placed[module]) / product:.0%} of the multiplier's median"
+        f"`{module}` {median(placed[module]) / product:.0%}"
         for module in ("butterfly", "chacha_stream")
         if module in placed
     ]
     return (
         "The target is 100 MHz for every block with every seed, and nine tenths of the multiplier's clock\n"
         "for ChaCha and the butterfly. Of those that are placed, the slowest is\n"
-        f"`{slowest}`, with {min(placed[slowest])} MHz; {', '.join(shares)}."
+        f"`{slowest}`, with {min(placed[slowest])} MHz. Of the multiplier's median: {', '.join(shares)}."
     )
 
 
