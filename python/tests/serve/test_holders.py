@@ -48,7 +48,6 @@ SINGLE: dict[str, str] = {
     "http.connections.TLS_HEAD": "one record",
     "http.connections.READ_BYTES": "one connection",
     "http.connections.TLS_CONTENT": "one record",
-    "http.connections.TLS_RECORD": "one record",
     "http.pages.MAX_PAGE_BYTES": "files of the operator",
     "http.request_checks.LINGER_BYTES": "one connection",
     "http.request_checks.MAX_NAMES": "one request",
