@@ -26,8 +26,8 @@ SHAPES = [(3,), (16,), (40,), (1, 4, 4), (3, 4, 4), (5, 2, 3), (9, 1, 1), (6, 4,
 def layouts(shape: tuple[int, ...], slots: int) -> list[Layout]:
     coarse = [layout for layout in candidates((1, 8, 8), slots, [], (1, 1)) if layout.ciphertexts == 1]
     layouts = list(candidates(shape, slots, [], (1, 1)))
-    for source, *stride in itertools.product(coarse[:3], (1, 2, 4), (1, 2, 4)):
-        layouts += candidates(shape, slots, [source], (stride[0], stride[1]))
+    for source, stride in itertools.product(coarse[:3], itertools.product((1, 2, 4), (1, 2, 4))):
+        layouts += candidates(shape, slots, [source], stride)
     return layouts
 
 

@@ -174,7 +174,7 @@ def test_strides_of_one_axis_and_pools_take_few_diagonals(operator: str, strides
     """Layers behind one another: empty slots, or pixels in the order of a vector, multiply the diagonals."""
     channels, side, slots = 16, 16, 4096
     weights = numpy_helper.from_array(np.ones((channels, channels, 2, 2), np.float32), "w")
-    given = {"kernel_shape": [2, 2], "strides": strides, "pads": [0, 0, 1, 1]}
+    given: dict[str, Any] = {"kernel_shape": [2, 2], "strides": strides, "pads": [0, 0, 1, 1]}
     stored = [weights] if operator == "Conv" else []
     nodes = [
         helper.make_node(operator, [value, "w"][: 1 + len(stored)], [to], **given)

@@ -106,8 +106,8 @@ def _largest(
     pixels: Shape = (),
     stride: tuple[int, int] = (1, 1),
 ) -> EncryptedValue:
-    """For each column of ``members``, numbers of elements, return the largest of these elements. Columns are
-    images of so many ``pixels``, if any; ``stride`` is that of their pixels."""
+    """For each column of ``members``, numbers of elements, return the largest of these elements. With
+    ``pixels``, rows and columns, the columns of ``members`` are those of images; ``stride`` is theirs."""
     while len(members) > 1:
         source, members = _round(context, source, members, pixels, stride)
         stride = (1, 1)
