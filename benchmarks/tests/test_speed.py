@@ -81,9 +81,18 @@ def test_ciphertexts_at_one_place_are_paired_and_an_odd_one_is_left() -> None:
         {"kind": "places", **other, "kinds": kinds},
         {"kind": "count", **base, "kinds": works},
     ]
-    predicted, counted = page.places(programs)[2:]
-    assert predicted == "| squares, 8 images | 1 x 1, 1 x 2, 2 x 3 | 9 | 6 | 75 % of the predicted time |"
-    assert counted.endswith("| 25 % of the work |")
+    # Three pairs save half a bootstrap each, of nine.
+    predicted, counted = page.places(programs, 0.75)[2:]
+    text = "| squares, 8 images | 1 x 1, 1 x 2, 2 x 3 | 9 | 6 | 75 % of the predicted time | 0.88 |"
+    assert predicted == text
+    assert counted.endswith("| 25 % of the work | 0.96 |")
+    planned = {"kind": "planned", **other, "kinds": {"bootstrap": 1.0, "linear": 1.0}}
+    assert [row[-9:] for row in page.places([*programs, planned], 0.75)[2:]] == [" | 0.92 |", " | 0.96 |"]
+
+
+def test_a_pair_is_compared_with_two_bootstraps_of_real_values() -> None:
+    # 8 of twice 12, and 14 of twice 9.
+    assert page.pair_share(ROWS) == pytest.approx(14 / 18)
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,10 @@ RECORDS = {
     "RECORD": "*-speed/speed.jsonl",
     "PROGRAMS": "*-speed-networks/networks.jsonl",
     "PLANNED": "*-speed-planned/networks.jsonl",
+    "BATCHES": "*-speed-batches/networks.jsonl",
 }
-"""Names of records in the text: of bootstraps, of programs with the former preset of 12 levels, and of
-programs and bootstraps that were planned with it and with the one that replaced it."""
+"""Names of records in the text: of bootstraps, of programs with the former preset of 12 levels, of programs
+and bootstraps that were planned with it and with the one that replaced it, and of planned batches."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:
@@ -44,7 +45,7 @@ def last_records(folder: Path) -> dict[str, Path]:
 
 def page(records: Mapping[str, Path]) -> str:
     """Return the page with the figures of the records."""
-    rows, programs, planned = (
+    rows, programs, planned, batches = (
         [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
         for name in RECORDS
     )
@@ -54,7 +55,7 @@ def page(records: Mapping[str, Path]) -> str:
         "targets": targets(rows),
         "parts": parts(rows),
         "variants": variants(rows),
-        "places": places(programs),
+        "places": places([*programs, *batches], pair_share(rows)),
         "network bootstraps": variants(planned, each=True),
         "planned": planned_programs(planned),
     }
@@ -201,27 +202,46 @@ def variants(rows: Sequence[Row], each: bool = False) -> list[str]:
     return markdown(head, cells)
 
 
-def places(rows: Sequence[Row]) -> list[str]:
-    """Return how many ciphertexts are bootstrapped at one place of each program, and how many bootstraps
-    would be left if two at one place shared one. Their share is of the work where it was counted, otherwise
-    of the predicted time."""
+def pair_share(rows: Sequence[Row]) -> float:
+    """Return the work of a bootstrap of two real ciphertexts by that of two bootstraps, where it is most."""
+    counted = {key(row): work(row) for row in rows if row["kind"] == "count"}
+    return max(
+        counted[name, "pair"] / counted[f"{name}_real", "real"] / 2
+        for name, values in counted
+        if values == "pair" and (f"{name}_real", "real") in counted
+    )
+
+
+def places(rows: Sequence[Row], pair: float) -> list[str]:
+    """Return how many ciphertexts are bootstrapped at one place of each program, how many bootstraps would be
+    left if two at one place shared one, and how much of all would be left. Shares are of the work where it
+    was counted, otherwise of the predicted time. The last row of a program counts.
+
+    Args:
+        pair: the work of a shared bootstrap by that of two.
+    """
+    former = [row for row in rows if row["kind"] in ("places", "count") and row["preset"] in BASE["real"]]
+    listed = [*former, *(row for row in rows if row["kind"] == "planned")]
     cells = []
-    for row in (row for row in rows if row["kind"] in ("places", "count") and row["preset"] in BASE["real"]):
+    for row in {(row["network"], row["batch"], row["kind"] == "count"): row for row in listed}.values():
         beside = Counter(place["ciphertexts"] for place in row["places"])
         counted = row["kind"] == "count"
         amounts = {kind: work(part) if counted else part for kind, part in row["kinds"].items()}
         share = amounts["bootstrap"] / sum(amounts.values())
+        total = sum(count * places for count, places in beside.items())
+        left = sum(-(-count // 2) * places for count, places in beside.items())
         cells.append(
             [
                 f"{NAMES[row['network']]}, {row['batch']} image{'s' * (row['batch'] > 1)}",
                 ", ".join(f"{places} x {count}" for count, places in sorted(beside.items())),
-                sum(count * places for count, places in beside.items()),
-                sum(-(-count // 2) * places for count, places in beside.items()),
+                total,
+                left,
                 f"{100 * share:.0f} % of the {'work' if counted else 'predicted time'}",
+                f"{1 - share * (total - left) * 2 * (1 - pair) / total:.2f}",
             ]
         )
     head = ["ResNet-20 with", "places x ciphertexts", "bootstraps", "with pairs"]
-    return markdown([*head, "bootstraps take"], cells)
+    return markdown([*head, "bootstraps take", "all, with pairs"], cells)
 
 
 def planned_programs(rows: Sequence[Row]) -> list[str]:

@@ -85,7 +85,7 @@ TYPICAL_WEIGHTS = Weights(
     product=80e-6,
     conversion=21e-6,
     key_limb=0.18e-3,
-    load_limb=0.15e-3,
+    load_limb=0.25e-3,
     key_row=0.5e-3,
     key_prime=1.1e-3,
     wide_transform=330e-6,
@@ -98,7 +98,8 @@ TYPICAL_WEIGHTS = Weights(
     embedding=550e-6,
     call=10e-6,
 )
-"""Proportions of the weights, towards which fitted ones are pulled: seconds of a core with AVX-512."""
+"""Proportions of the weights, towards which fitted ones are pulled: seconds of a core with AVX-512. A limb is
+read from a disk; from a cached file it takes half the time."""
 
 RING_FACTORS = {13: 0.57, 14: 0.564, 15: 0.562, 16: 0.631}
 """Seconds of a core with AVX-512 IFMA relative to `TYPICAL_WEIGHTS`, by base-2 logarithm of the ring degree:
