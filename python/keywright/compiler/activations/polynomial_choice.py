@@ -145,7 +145,7 @@ def choose(
     Args:
         run: the graph's run on calibration data.
         price: returns the price of a method.
-        part: the client's last steps; a required error is that of the outputs behind them.
+        part: the client's last steps; a required error limits the outputs behind them.
 
     Raises:
         RefusalError: no choice reaches the required accuracy or error, or the default one.

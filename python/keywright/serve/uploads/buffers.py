@@ -35,7 +35,7 @@ def body_bytes(longest: int) -> int:
 
 
 def listening_bytes(longest: int, connections: int) -> int:
-    """Return the bytes of arriving bodies and of so many connections."""
+    """Return the bytes of arriving bodies and of this number of connections."""
     return body_bytes(longest) + connections * CONNECTION_BYTES
 
 

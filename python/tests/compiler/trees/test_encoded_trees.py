@@ -204,7 +204,7 @@ def test_categories_that_are_encrypted(name: str) -> None:
 
 @pytest.mark.parametrize("name", [each for each in BOOSTERS if "histograms" not in each])
 def test_categories_without_their_columns_are_refused_with_the_way_out(name: str) -> None:
-    """Numbers of categories and places cannot be told apart in an array."""
+    """Numbers of categories and places cannot be distinguished in an array."""
     samples = frame()
     model = BOOSTERS[name]().fit(samples, OF_BOTH)
     codes = samples.assign(city=samples["city"].cat.codes, grade=samples["grade"].cat.codes)
