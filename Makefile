@@ -162,7 +162,7 @@ full-system: needs-apt-get.apt ## Install what `make test-full` needs from Debia
 # The page, for the browser's client in Node against a hostile server.
 python-full: tested $(PAGE)/.built
 	KEYWRIGHT_SKIPS=error $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(AN_HOUR) \
-	  -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/test_image.py \
+	  -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/operation/test_image.py \
 	  --ignore python/tests/federated/test_simulation.py
 
 ray-full: tested $(RAY_EXTRAS:%=target/ray/%/.installed)

@@ -137,7 +137,7 @@ def test_the_wheel_can_be_installed(tmp_path: Path) -> None:
 REPORT = """<testsuites><testsuite>
 <testcase classname="scripts.test_lanes" name="a" time="1.5"/>
 <testcase classname="scripts.test_lanes.Group" name="b" time="0.25"/>
-<testcase classname="python.tests.plan.test_bound" name="c" time="4"/>
+<testcase classname="python.tests.plan.optimum.test_bound" name="c" time="4"/>
 <testcase classname="docs.how-to.bfv.md" name="snippets" time="2"/>
 </testsuite></testsuites>"""
 
@@ -147,7 +147,7 @@ def test_durations_are_those_of_files(tmp_path: Path) -> None:
     totals = durations.totals(tmp_path / "report.xml")
     assert totals == {
         "scripts/test_lanes.py": 1.75,
-        "python/tests/plan/test_bound.py": 4.0,
+        "python/tests/plan/optimum/test_bound.py": 4.0,
         "docs/how-to/bfv.md": 2.0,
     }
 

@@ -84,9 +84,10 @@ LIBRARIES = (
     "benchmarks/suite/src",
     "fuzz/src",
     "hardware/vectors/src",
+    "python/tests",
 )
-"""Folders of modules. All others are collections: examples, scripts, studies, tests, vectors and blocks of
-hardware, where each file is run, instantiated or read by itself and found by its name."""
+"""Folders of modules. All others are collections: examples, scripts, studies, tests of crates, vectors and
+blocks of hardware, where each file is run, instantiated or read by itself and found by its name."""
 
 
 def manifest(path: Path) -> dict[str, Any]:

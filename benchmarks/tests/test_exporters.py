@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from studies.exporters.__main__ import EXPORTERS, FIXTURES, IMPORTS, cell, tables
 from studies.exporters.watching import WrongError, watch
 
-FIXED = HERE.parent / "python" / "tests" / "compiler" / "exported"
+FIXED = HERE.parent / "python" / "tests" / "compiler" / "front_ends" / "exported"
 
 
 @pytest.fixture

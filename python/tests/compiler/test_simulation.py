@@ -21,8 +21,7 @@ from keywright.runtime.simulation.noise import BootstrapErrors, NoiseSource
 from numpy.typing import NDArray
 from onnx import helper
 from tests.ciphertexts import decrypt_result, encrypt_sample, encrypt_sample_seeded
-
-from .test_bootstrapped_network import residual_network, small_plan
+from tests.compiler.placement.test_bootstrapped_network import residual_network, small_plan
 
 Array = NDArray[np.float64]
 Build = Callable[..., onnx.ModelProto]

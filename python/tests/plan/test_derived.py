@@ -24,7 +24,7 @@ from keywright.plan import (
 from keywright.plan.cost.model import Weights
 from keywright.plan.keys.derivation import DerivationDesign
 from keywright.plan.ring.galois import Automorphism
-from tests.plan.test_prediction import counted
+from tests.plan.predictions.test_prediction import counted
 
 Q, P = (55, 40, 40, 40), (55, 55)
 CHAIN = Chain(11, Q, P, 700)

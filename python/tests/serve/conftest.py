@@ -14,7 +14,7 @@ from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.service import ServiceLimits
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
-from tests.serve.storage_servers import ENVIRONMENT, Place, Servers, own_place, servers
+from tests.serve.storage.storage_servers import ENVIRONMENT, Place, Servers, own_place, servers
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,7 @@ import keywright as kw
 from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model import Model
 
-from .registry import Drawn
+from .drawn.registry import Drawn
 from .running import Encrypted, drawn_fit, require_model, small
 
 SAMPLES = 3

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from . import pipelines, registry
 from .checking import Outcome, check_graph
+from .drawn import pipelines, registry
 from .test_pipelines import check_pipeline
 from .test_two_ways import check_ways, check_writings
 

@@ -13,7 +13,7 @@ from keywright.model import Model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import run_clear, simulate
 
-from .drawing import Array
+from .drawn.drawing import Array
 
 STATED_FACTOR = 4.0
 """Measured errors are within this factor of simulated ones: see `Model.simulate`."""

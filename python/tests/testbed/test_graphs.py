@@ -10,7 +10,7 @@ import pytest
 from keywright.compiler.front_ends.operators import OPERATORS
 
 from .checking import check_graph, most_answered
-from .registry import GENERATORS, graph, single
+from .drawn.registry import GENERATORS, graph, single
 
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "24"))
 ATTEMPTS = 4

@@ -13,9 +13,9 @@ from keywright.runtime import run_clear
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from .drawing import Array
-from .functions import NEWEST
-from .registry import graph
+from .drawn.drawing import Array
+from .drawn.functions import NEWEST
+from .drawn.registry import graph
 from .running import drawn_fit, encrypted, require_simulated, small
 
 STEPS = 40 * int(os.environ.get("KEYWRIGHT_TESTBED", "1"))

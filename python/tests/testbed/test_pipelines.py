@@ -11,8 +11,8 @@ from keywright.errors import ModelRefusedError
 from keywright.model import Model
 
 from .checking import Outcome, figures, most_answered, refused
-from .drawing import Array
-from .pipelines import Pipeline, drawn
+from .drawn.drawing import Array
+from .drawn.pipelines import Pipeline, drawn
 from .running import require_stated, small
 
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "12"))

@@ -13,9 +13,9 @@ from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model import Model, Ring
 
 from .checking import Outcome, most_answered, refused
-from .drawing import ROUNDING, Array
-from .registry import Drawn, graph
-from .rewriting import rewritten
+from .drawn.drawing import ROUNDING, Array
+from .drawn.registry import Drawn, graph
+from .drawn.rewriting import rewritten
 from .running import drawn_fit, encrypted, small
 
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "3"))
