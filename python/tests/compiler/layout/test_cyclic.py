@@ -44,7 +44,7 @@ def network(side: int, channels: int) -> Graph:
     for into, shape, stride in ((small, small, 1), (small, large, 2), (large, large, 1)):
         matrix = kernel(rng, shape[0], into[0], into[1], stride)
         bias = rng.normal(size=matrix.shape[0])
-        value = graph.add(Linear(shape, (value,), (matrix,), bias, stride))
+        value = graph.add(Linear(shape, (value,), (matrix,), bias, (stride, stride)))
         value = graph.add(Multiply(shape, (value, value)))
     graph.output = value
     return graph

@@ -233,7 +233,7 @@ def test_diagonals_of_every_token_are_stored_once(tokens_last: bool, period: int
     places = np.arange(256).reshape(16, 16)
     elements = places if tokens_last else places.T
     layer = Convolution.everywhere(np.arange(1.0, 257).reshape(16, 16), elements, elements)
-    layout = next(iter(candidates((256,), 256, [], 1)))
+    layout = next(iter(candidates((256,), 256, [], (1, 1))))
     ((_, lowered),) = lower(Linear((256,), (0,), (layer,), np.zeros(1)), [layout], layout, PRICES).rows
     (diagonals,) = lowered.diagonals
     assert (period_of(diagonals), copies_of(diagonals)) == (period, copies)

@@ -98,10 +98,14 @@ def answers(trees: QuantisedEnsemble, samples: Array) -> dict[str, Array]:
     return {name: array[places.ravel()] for name, array in trees.client_part.run(different).items()}
 
 
-def quantised(model: Any, samples: Array, **options: Any) -> QuantisedEnsemble:
+def ensemble_of(model: Any) -> Ensemble:
     source = to_source(model)
     assert isinstance(source, Ensemble)
-    return quantise(source, compiler.Fit(calibration=samples, **options))
+    return source
+
+
+def quantised(model: Any, samples: Array, **options: Any) -> QuantisedEnsemble:
+    return quantise(ensemble_of(model), compiler.Fit(calibration=samples, **options))
 
 
 def own(model: Any, samples: Array) -> dict[str, Array]:

@@ -18,7 +18,7 @@ from keywright.program.operands.binning import Binning
 from sklearn import ensemble, tree
 from sklearn.base import clone
 
-from .fitted import fitted, random_ensemble, samples_of
+from .fitted import ensemble_of, fitted, random_ensemble, samples_of
 
 RNG = np.random.default_rng(5)
 NONE = np.zeros(0, np.int64)
@@ -179,7 +179,7 @@ def test_a_single_sample_that_is_far_off_is_warned_of(model: Any, labels: int) -
     values = np.where(samples[:, 0] > 0.123, 10.0, 0.0) + samples[:, 1] / 10
     if hasattr(model, "predict_proba"):
         values = np.where(samples[:, 0] > 0.123, labels - 1, (samples[:, 1] > 0) * (labels - 2))
-    trees = to_source(clone(model).fit(samples, values))
+    trees = ensemble_of(clone(model).fit(samples, values))
     private = quantise(trees, compiler.Fit(calibration=samples, bins=16)).report
     assert private is not None
     outputs = private.outputs

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins
 from keywright.compiler.trees.calibration.closeness import of_labels, of_values, spread_of
 from keywright.compiler.trees.leaves import STEP_BITS
@@ -16,7 +15,7 @@ from keywright.errors import ModelRefusedError
 from sklearn import ensemble, tree
 from tests.matrices import cells
 
-from .fitted import Array, answers, own
+from .fitted import Array, answers, ensemble_of, own
 
 COUNT, NEW = 600, 1000
 
@@ -116,7 +115,7 @@ def accepted(model: Any, samples: Array) -> QuantisedEnsemble | None:
     """The quantised ensemble; None if it is refused for the right reasons."""
     refusal = None
     try:
-        return quantise(to_source(model), compiler.Fit(calibration=samples))
+        return quantise(ensemble_of(model), compiler.Fit(calibration=samples))
     except ModelRefusedError as error:
         refusal = error
     assert refusal.codes <= {"accuracy", "ranges"}
@@ -209,7 +208,7 @@ def test_values_are_kept_or_it_is_said(name: str, kind: str, target: str) -> Non
 def test_an_offset_of_the_target_costs_no_precision(name: str, offset: float, scale: float) -> None:
     samples = np.random.default_rng(37).normal(size=(300, 4))
     model = VALUES[name]().fit(samples, offset + scale * signal(samples))
-    source = to_source(model)
+    source = ensemble_of(model)
     trees = len(source.roots)
     values = source.nodes.values[source.nodes.feature < 0] * source.factor
     public = quantise(source, compiler.Fit(calibration=samples, thresholds="public"))
@@ -236,7 +235,7 @@ def test_a_lost_label_is_refused_and_named() -> None:
     model = tree.DecisionTreeClassifier(max_depth=6, random_state=0)
     model.fit(samples, np.where(np.abs(samples[:, 0]) < 0.004, "rare", "usual"))
     assert 0 < (model.predict(samples) == "rare").sum() < 20
-    source = to_source(model)
+    source = ensemble_of(model)
     # The rare samples are all held out, and without the values around them no edge is close to these.
     usual = samples[np.abs(samples[:, 0]) > 0.5][:80].reshape(20, 4, 4)
     rare = samples[np.abs(samples[:, 0]) < 0.004]

@@ -9,7 +9,6 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import FormatError, ModelRefusedError
@@ -18,7 +17,7 @@ from keywright.model.served.manifest import Manifest
 from sklearn import tree
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from .fitted import Array, answers, random_ensemble
+from .fitted import Array, answers, ensemble_of, random_ensemble
 
 RNG = np.random.default_rng(35)
 SAMPLES = RNG.normal(size=(500, 4))
@@ -27,14 +26,14 @@ MODEL = tree.DecisionTreeClassifier(max_depth=4, random_state=0).fit(SAMPLES, LA
 
 
 def warnings(samples: Array, bins: int | None = None) -> str:
-    report = quantise(to_source(MODEL), compiler.Fit(calibration=samples, bins=bins)).report
+    report = quantise(ensemble_of(MODEL), compiler.Fit(calibration=samples, bins=bins)).report
     assert report is not None
     return "; ".join(report.warnings)
 
 
 def test_data_like_the_models_are_taken_without_a_word() -> None:
     assert warnings(SAMPLES, bins=256) == ""
-    assert len(quantise(to_source(MODEL), compiler.Fit(calibration=SAMPLES)).binning.limited) == 0
+    assert len(quantise(ensemble_of(MODEL), compiler.Fit(calibration=SAMPLES)).binning.limited) == 0
 
 
 @pytest.mark.parametrize(
@@ -49,7 +48,7 @@ def test_data_like_the_models_are_taken_without_a_word() -> None:
     ids=["one", "copies of one", "shifted", "narrow", "one side"],
 )
 def test_data_unlike_the_models_are_refused(samples: Array) -> None:
-    source = to_source(MODEL)
+    source = ensemble_of(MODEL)
     with pytest.raises(ModelRefusedError, match="on one side of") as caught:
         quantise(source, compiler.Fit(calibration=samples))
     assert caught.value.codes == {"ranges"}
@@ -81,7 +80,7 @@ def test_a_feature_without_a_value_is_refused() -> None:
     model = HistGradientBoostingRegressor(max_iter=3).fit(gaps, SAMPLES[:, 0])
     empty = gaps.copy()
     empty[:, 0] = np.nan
-    source = to_source(model)
+    source = ensemble_of(model)
     with pytest.raises(ModelRefusedError, match="feature 0, which is missing in all") as caught:
         quantise(source, compiler.Fit(calibration=empty))
     assert caught.value.codes == {"ranges"}
@@ -89,7 +88,7 @@ def test_a_feature_without_a_value_is_refused() -> None:
 
 def test_copies_of_a_sample_are_held_out_together() -> None:
     samples = np.repeat(SAMPLES[:100], 3, axis=0)[np.random.default_rng(1).permutation(300)]
-    held = quantise(to_source(MODEL), compiler.Fit(calibration=samples, bins=16)).held_out
+    held = quantise(ensemble_of(MODEL), compiler.Fit(calibration=samples, bins=16)).held_out
     assert 0 < held.sum() < 300
     out = {tuple(sample) for sample in samples[held]}
     assert not out & {tuple(sample) for sample in samples[~held]}
@@ -151,7 +150,7 @@ def test_limits_of_a_server_are_checked(limits: object, tmp_path: Path) -> None:
 
 
 def test_limits_that_contradict_each_other_are_refused() -> None:
-    binning = quantise(to_source(MODEL), compiler.Fit(calibration=SAMPLES)).binning
+    binning = quantise(ensemble_of(MODEL), compiler.Fit(calibration=SAMPLES)).binning
     none = np.zeros(1, np.int64)
     limited = dataclasses.replace(binning, limited=none, limits=np.zeros((1, 2)))
     assert limited.to_json()["limits"]["features"] == [0]

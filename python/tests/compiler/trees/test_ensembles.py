@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
-from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.leaves import STEP_BITS
 from keywright.compiler.trees.paths import paths
 from keywright.compiler.trees.quantising import quantise
 
-from .fitted import CASES, answers, fitted, own, quantised, random_ensemble, samples_of, walked
+from .fitted import CASES, answers, ensemble_of, fitted, own, quantised, random_ensemble, samples_of, walked
 
 SHOWN = 200
 
@@ -47,8 +45,7 @@ def test_public_thresholds_give_the_estimator_itself(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_private_thresholds_give_the_estimator_on_representatives(name: str) -> None:
     model, samples = fitted(name)
-    source = to_source(model)
-    assert isinstance(source, Ensemble)
+    source = ensemble_of(model)
     bins = private_bins(source, samples, 16)
     ensemble = paths(source, bins)
     shown = samples[:SHOWN]

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
@@ -14,7 +13,7 @@ from sklearn.base import is_regressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from .fitted import Array, answers
+from .fitted import Array, answers, ensemble_of
 
 COUNT, FITTED, SHOWN = 800, 500, 600
 SCALERS: dict[str, list[Any]] = {
@@ -68,8 +67,7 @@ def test_scaled_trees_give_what_their_pipeline_gives(scalers: str, trees: Any, g
     features, values, labels = data(grid)
     model = make_pipeline(*SCALERS[scalers], trees)
     model.fit(features[:FITTED], (values if is_regressor(trees) else labels)[:FITTED])
-    source = to_source(model)
-    assert isinstance(source, Ensemble)
+    source = ensemble_of(model)
     public = quantise(source, compiler.Fit(thresholds="public", error=0.05))
     for samples in (features[:SHOWN], at_thresholds(source, features)):
         given = [*answers(public, samples).values()]

@@ -120,6 +120,7 @@ def cost(service: Service, pieces: Pieces) -> tuple[float, bytes]:
             server_state=ServerState(),
             app_state={},
         )
+        assert isinstance(connection, asyncio.Protocol)
         sys.setprofile(count)
         try:
             connection.connection_made(wire)
