@@ -28,9 +28,9 @@ import onnx
 from harness.folders import BUILD, record_folder
 from harness.measurement.clock import timed
 
-from .encoder import Array
-from .sentences import Labelled
-from .study import append
+from studies.attention.encoder import Array
+from studies.attention.sentences import Labelled
+from studies.attention.study import append
 
 
 def texts(options: argparse.Namespace) -> Array:
