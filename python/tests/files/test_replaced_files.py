@@ -170,7 +170,7 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None:
     pipe, plain, contents = tmp_path / "pipe", tmp_path / "plain", list[bytes]()
     WRITERS[writer](plain)
-    os.mkfifo(pipe)
+    os.mkfifo(pipe, 0o600)
     reader = threading.Thread(target=lambda: contents.append(pipe.read_bytes()), daemon=True)
     reader.start()
     WRITERS[writer](pipe)

@@ -48,7 +48,11 @@ impl AtomicFile {
             ));
         };
         if fs::metadata(target).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
-            let writer = Some(BufWriter::with_capacity(0, OpenOptions::new().write(true).open(target)?));
+            let file = OpenOptions::new().write(true).open(target)?;
+            if private {
+                require_own_pipe(&file, target)?;
+            }
+            let writer = Some(BufWriter::with_capacity(0, file));
             return Ok(Self { writer, temporary: PathBuf::new(), target: target.to_path_buf() });
         }
         let mut options = OpenOptions::new();
@@ -102,6 +106,27 @@ impl AtomicFile {
         }
         Ok(())
     }
+}
+
+/// Refuses a pipe from which another user could read a secret: in a shared folder, anyone can make it first.
+fn require_own_pipe(file: &File, path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let pipe = file.metadata()?;
+        // The owner of this process, where the system tells it by a file.
+        let owner = fs::metadata("/proc/self").map_or(pipe.uid(), |process| process.uid());
+        if pipe.file_type().is_fifo() && (pipe.mode() & 0o077 != 0 || pipe.uid() != owner) {
+            let path = path.display();
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{path} is a pipe that another user can read: make it with mkfifo -m 600 {path}"),
+            ));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (file, path);
+    Ok(())
 }
 
 /// Opens a regular file. Anything else is refused before it is opened: opening a pipe may block for ever.

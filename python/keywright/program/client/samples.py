@@ -239,7 +239,7 @@ def converted(values: Any, kind: ColumnKind, what: str) -> NDArray[Any]:
 
 
 def _text(value: Any, what: str) -> str:
-    if value is None or value != value:
+    if _is_missing(value):
         return MISSING
     if not isinstance(value, str) or len(value) > MAX_TEXT or MISSING in value:
         raise EncodeError(
@@ -248,6 +248,11 @@ def _text(value: Any, what: str) -> str:
             code="samples",
         )
     return value
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or pandas' NA, whose comparisons have no truth value."""
+    return value is None or repr(value) == "<NA>" or bool(value != value)
 
 
 def kind_of(values: Iterable[Any]) -> Kind:

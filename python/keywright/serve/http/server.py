@@ -27,6 +27,9 @@ from .connections import protocol
 from .pages import Page
 from .request_checks import OnRequest
 
+UNSENT_BYTES = 1 << 17
+"""Bytes that a connection's kernel buffer takes beyond those that are on their way."""
+
 BACKLOG = 4096
 """Connections that the system holds until they are accepted. Where they are too many for it, newcomers wait
 for a second at least."""
@@ -101,6 +104,9 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
         # it, every answer waits 40 ms for the client to acknowledge its header.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            # Nor does the kernel keep megabytes for a peer that reads nothing.
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         self.server_address: tuple[str, int] = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         scheme = "http" if self._tls is None else "https"

@@ -105,7 +105,8 @@ def _categories(encoding: Mapping[str, Any]) -> Sequence[float | str]:
     """Return the categories of a column of a data frame; none for a column without."""
     if "offsets" not in encoding:
         return list(encoding["values"])
-    characters, offsets = bytes(encoding["values"]), encoding["offsets"]  # of all texts together
+    # Bytes of all texts together, which XGBoost writes with a sign.
+    characters, offsets = bytes(value & 255 for value in encoding["values"]), encoding["offsets"]
     return [characters[first:end].decode() for first, end in pairwise(offsets)]
 
 
