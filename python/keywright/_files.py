@@ -1,35 +1,33 @@
 """Replaces files that a user names: atomically, and never a device or a pipe, which are written through."""
 
-import atexit
 import errno
 import hashlib
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from keywright._processes import remove, removing
 from keywright.errors.model import FolderError
 
 CHUNK_BYTES = 1 << 20
 
 PARTIAL = ".partial"
 """Suffix of a file or folder that is being written beside the one that it replaces. A process that was killed
-leaves it; the next one that writes the same path removes it."""
+leaves it; the next one that writes the same path removes it. Locks tell what is still being written, so that
+leftovers stay on Windows and on file systems without `flock`."""
 
-SHOWN = 200
+NAME_BYTES = 200
 """Bytes of a name that its temporary file has in its own, which would otherwise become too long."""
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing, which name no file."""
-
-LEFT_S = 60.0
-"""Age of a leftover in seconds; a new file is not locked yet."""
 
 
 def is_special(path: Path) -> bool:
@@ -90,30 +88,16 @@ def partial(path: Path, *, folder: bool = False, sweeps: bool = True) -> Iterato
     Raises:
         OSError: it cannot be written; it names the path.
     """
-    process, prefix = os.getpid(), f".{os.fsdecode(os.fsencode(path.name)[:SHOWN])}."
     with _naming(path):
-        place = place_for(path)
         if sweeps:
-            _sweep(place, prefix)
-        if folder:
-            temporary = Path(tempfile.mkdtemp(PARTIAL, prefix, place))
-        else:
-            handle, name = tempfile.mkstemp(PARTIAL, prefix, place)
-            os.close(handle)
-            temporary = Path(name)
-
-    def end() -> None:
-        # A forked process has a copy of this block, and none of the file.
-        if process == os.getpid():
-            _remove(temporary)
-
-    atexit.register(end)
+            sweep(path)
+        new, handle = _create(place_for(path), _prefix(path), folder)
     try:
-        with _naming(path, temporary), _lock(temporary):
-            yield temporary
+        with removing(new), _naming(path, new):
+            yield new
     finally:
-        atexit.unregister(end)
-        end()
+        if handle is not None:
+            os.close(handle)
 
 
 @contextmanager
@@ -155,70 +139,76 @@ def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
         own = (
             temporary is None if named is None else temporary is None or temporary in (named, *named.parents)
         )
-        if not (own or (error.errno in FULL and named is None)):
+        if not (own or (error.errno in WRITE_ERRORS and named is None)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-@contextmanager
-def _lock(temporary: Path) -> Iterator[None]:
-    """Hold a lock that shows others that the file is being written."""
-    if sys.platform == "win32":
-        yield
-        return
-    handle = os.open(temporary, os.O_RDONLY)
-    try:
-        _locks(handle)
-        yield
-    finally:
-        os.close(handle)
+def _prefix(path: Path) -> str:
+    return f".{os.fsencode(path.name)[:NAME_BYTES].decode(errors='ignore')}."
 
 
-def _locks(handle: int) -> bool:
-    """Lock an open file, unless another process has locked it, or the file system has no locks."""
+def _create(place: Path, prefix: str, folder: bool) -> tuple[Path, int | None]:
+    """Make a temporary file or folder, and lock it, which shows others that it is being written."""
+    while True:
+        if folder:
+            new = Path(tempfile.mkdtemp(PARTIAL, prefix, place))
+        else:
+            handle, name = tempfile.mkstemp(PARTIAL, prefix, place)
+            os.close(handle)
+            new = Path(name)
+        if sys.platform == "win32":
+            return new, None
+        # Until it is locked, another process may take it for a leftover and remove it.
+        with suppress(FileNotFoundError):
+            handle = os.open(new, os.O_RDONLY)
+            _locks(handle)
+            if os.path.lexists(new):
+                return new, handle
+            os.close(handle)
+
+
+def _locks(handle: int, *, waits: bool = True) -> bool:
+    """Lock an open file, unless the file system has no locks, or another process has it and this one does not
+    wait."""
     import fcntl
 
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except OSError:
         return False
     return True
 
 
-def _sweep(place: Path, prefix: str) -> None:
-    """Remove files and folders that nobody writes any longer, with a suffix of this module."""
+def sweep(path: Path) -> None:
+    """Remove files and folders that killed processes have left for a path."""
     if sys.platform == "win32":
         return
-    before = time.time() - LEFT_S
-    for entry in os.scandir(place):
-        if not (entry.name.startswith(prefix) and entry.name.endswith(PARTIAL)):
-            continue
-        # Others sweep and write here, too.
-        with suppress(OSError):
-            status = entry.stat(follow_symlinks=False)
-            if status.st_mtime > before or not (stat.S_ISREG(status.st_mode) or entry.is_dir()):
+    # Eight characters are those of `tempfile`.
+    leftover = re.compile(re.escape(_prefix(path)) + "[a-z0-9_]{8}" + re.escape(PARTIAL))
+    with suppress(OSError), os.scandir(place_for(path)) as entries:
+        for entry in entries:
+            # Opening a device may have an effect.
+            ours = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+            if not (ours and leftover.fullmatch(entry.name)):
                 continue
-            handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if _locks(handle):
-                    _remove(Path(entry.path))
-            finally:
-                os.close(handle)
-
-
-def _remove(temporary: Path) -> None:
-    if temporary.is_dir():
-        shutil.rmtree(temporary, ignore_errors=True)
-    else:
-        temporary.unlink(missing_ok=True)
+            # Others sweep and write here, too.
+            with suppress(OSError):
+                handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if _locks(handle, waits=False):
+                        remove(Path(entry.path), os.getpid())
+                finally:
+                    os.close(handle)
 
 
 def require_new(path: Path) -> None:
-    """Check early that a folder can be made.
+    """Check early that a folder can be made, and remove what killed processes have left for it.
 
     Raises:
         FolderError: there is something of that name.
     """
+    sweep(path)
     if os.path.lexists(path):
         raise FolderError(f"{path} already exists; remove it or name another folder", code="exists")
 
@@ -236,7 +226,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     process = os.getpid()
     with _naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with partial(path, folder=True) as temporary:
+    with partial(path, folder=True, sweeps=False) as temporary:
         yield temporary
         if process != os.getpid():
             # A forked process has written nothing of it.
@@ -246,9 +236,13 @@ def new_folder(path: Path) -> Iterator[Path]:
                 with Path(folder, name).open("rb+") as file:
                     os.fsync(file.fileno())
             settle(Path(folder))
-        # Another process may have created it meanwhile.
+        # Another process may have created it meanwhile, even since it was looked for.
         require_new(path)
-        temporary.rename(path)
+        try:
+            temporary.rename(path)
+        except OSError:
+            require_new(path)
+            raise
     settle(end_of(path).parent)
 
 
@@ -307,11 +301,13 @@ def digest_of(path: Path, on_chunk: Callable[[], object] = lambda: None) -> str:
 def settle(folder: Path) -> None:
     """Sync the names in a folder to the disk."""
     if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        # Names of a folder that cannot be read cannot be synced.
+        with suppress(PermissionError):
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 @contextmanager

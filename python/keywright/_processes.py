@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -29,26 +29,29 @@ class OfOneProcess:
         return self._maker != os.getpid()
 
 
-def remove(folder: Path, process: int) -> None:
-    """Delete a folder, unless this is a forked copy of the process that made it."""
-    if process == os.getpid():
-        shutil.rmtree(folder, ignore_errors=True)
+def remove(path: Path, process: int) -> None:
+    """Delete a file or folder, unless this is a forked copy of the process that made it."""
+    if process != os.getpid():
+        return
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
-def temporary_folder(place: Path | None = None, prefix: str = "keywright.") -> Iterator[Path]:
-    """Yield a folder for the owner alone, which the process that made it deletes at the end, or when it ends
-    itself.
-
-    Args:
-        place: folder that it is in; the system's for temporary files by default.
-        prefix: beginning of its name.
-    """
-    folder = Path(tempfile.mkdtemp(dir=place, prefix=prefix))
-    end = partial(remove, folder, os.getpid())
+def removing(path: Path) -> Iterator[Path]:
+    """Yield a new file or folder, which the process that made it deletes at the end of the block, or when it
+    ends itself."""
+    end = partial(remove, path, os.getpid())
     atexit.register(end)
     try:
-        yield folder
+        yield path
     finally:
         atexit.unregister(end)
         end()
+
+
+def temporary_folder() -> AbstractContextManager[Path]:
+    """Make a folder for the owner alone, among the system's temporary ones, for a block as of `removing`."""
+    return removing(Path(tempfile.mkdtemp(prefix="keywright.")))

@@ -11,7 +11,7 @@ from typing import Any
 
 from flwr.app import ConfigRecord, Context
 
-from keywright._files import PARTIAL, locked, replace
+from keywright._files import locked, replace
 from keywright._reading.documents import Limits, read_json_file
 from keywright.errors import FormatError
 
@@ -61,9 +61,6 @@ class ClientState:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self.folder / f"{self.name}-{context.node_id}.json"
             with locked(path):
-                # A process that was killed while it wrote left a temporary copy.
-                for partial in self.folder.glob(f".{path.name}.*{PARTIAL}"):
-                    partial.unlink()
                 values = {} if anew else read(path)
                 yield values
                 write(path, values)

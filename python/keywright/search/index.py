@@ -115,7 +115,7 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         Raises:
             FolderError: the folder exists.
         """
-        with self._lock, new_folder(Path(folder)) as place:
+        with new_folder(Path(folder)) as place, self._lock:
             self._write(place)
             self._places.save(place, self.quantisation, self.FORMAT)
 

@@ -23,8 +23,7 @@ from tests.serve.network import INPUTS, make_full
 from tests.sources import files, named_nodes
 
 GUARDED = {
-    "_files.partial": "atexit",
-    "_processes.temporary_folder": "atexit",
+    "_processes.removing": "atexit",
     "client.key_owner.KeyOwner.__init__": "finalize",
     "client.key_owner.KeyOwner.__exit__": "closes",
     "client.key_owner.KeyOwner.close": "compares the process that sent the keys",

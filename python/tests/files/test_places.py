@@ -14,10 +14,10 @@ import pkgutil
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,10 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import bfv, compiler, search
-from keywright._files import LEFT_S, PARTIAL, new_file, new_folder, replacing
+from keywright._files import PARTIAL, new_file, new_folder, replacing, sweep
 from keywright.cli import main
 from keywright.compiler.front_ends import load_model
-from keywright.errors import KeywrightError
+from keywright.errors import FolderError, KeywrightError
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.serve import load_page, load_served
@@ -258,8 +258,11 @@ with {"new_file": new_file, "new_folder": new_folder, "replacing": replacing}[sy
 """
 
 
+@pytest.mark.parametrize("before", [False, True], ids=["a new path", "a path of before"])
 @pytest.mark.parametrize("block", ["new_file", "new_folder", "replacing"])
-def test_what_a_killed_writer_has_left_is_removed_by_the_next(block: str, tmp_path: Path) -> None:
+def test_what_a_killed_writer_has_left_is_removed_by_the_next(
+    block: str, before: bool, tmp_path: Path
+) -> None:
     """A folder of keys stayed for ever. Another writer that still lives keeps its own."""
     path = tmp_path / "saved"
     command = [sys.executable, "-c", KILLED, block, str(path)]
@@ -270,13 +273,20 @@ def test_what_a_killed_writer_has_left_is_removed_by_the_next(block: str, tmp_pa
             assert writer.stdout.readline() == b"writing\n"
         writers[0].send_signal(signal.SIGKILL)
         writers[0].wait()
-        left = list(tmp_path.iterdir())
-        assert len(left) == 2
-        old = time.time() - 2 * LEFT_S
-        for each in left:
-            os.utime(each, (old, old))
-        saved()[block](path)
-        assert len([each for each in tmp_path.iterdir() if each.name.endswith(PARTIAL)]) == 1
+        assert len(list(tmp_path.iterdir())) == 2
+        if before and block == "new_folder":
+            path.mkdir()
+            with pytest.raises(FolderError):
+                saved()[block](path)
+        else:
+            path.write_bytes(b"before") if before else None
+            saved()[block](path)
+        (left,) = [each for each in tmp_path.iterdir() if each.name.endswith(PARTIAL)]
+        assert writers[1].poll() is None
+        writers[1].kill()
+        writers[1].wait()
+        sweep(path)
+        assert not left.exists()
     finally:
         for writer in writers:
             with suppress(ProcessLookupError):
@@ -288,18 +298,76 @@ def test_links_and_files_of_others_are_not_removed(tmp_path: Path) -> None:
     """The next writer removes leftovers of its own path, and nothing behind links."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"x")
-    link, other = tmp_path / f".saved.1{PARTIAL}", tmp_path / f".others.1{PARTIAL}"
-    link.symlink_to(victim)
-    other.write_bytes(b"x")
-    os.utime(other, (0, 0))
-    os.utime(link, (0, 0), follow_symlinks=False)
+    (tmp_path / f".saved.12345678{PARTIAL}").symlink_to(victim)
+    others = [tmp_path / f"{name}{PARTIAL}" for name in (".others.12345678", ".saved.1", ".saved.x.12345678")]
+    for other in others:
+        other.write_bytes(b"x")
     _replace(tmp_path / "saved")
-    assert victim.exists()
-    assert other.exists()
+    assert all(each.exists() for each in (victim, *others))
+
+
+@pytest.mark.parametrize("block", ["new_file", "new_folder", "replacing"])
+def test_what_was_removed_before_it_was_locked_is_made_anew(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process sweeps between the creation of a file and its lock."""
+    maker = "mkstemp" if block == "replacing" else "mkdtemp"
+    make, swept = getattr(tempfile, maker), list[object]()
+
+    def make_and_sweep(*arguments: object) -> object:
+        new = make(*arguments)
+        if len(swept) < 2:
+            swept.append(new)
+            sweep(tmp_path / "saved")
+            assert not list(tmp_path.iterdir())
+        return new
+
+    monkeypatch.setattr(tempfile, maker, make_and_sweep)
+    saved()[block](tmp_path / "saved")
+    assert len(swept) == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["saved"]
+
+
+@pytest.mark.parametrize("inside", ["x", ""], ids=["a folder", "a file"])
+def test_a_folder_that_another_process_made_meanwhile_stays(
+    inside: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, file = Path.rename, tmp_path / "saved" / inside
+
+    def rename_late(self: Path, target: Path) -> Path:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"theirs")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    with pytest.raises(FolderError, check=lambda error: error.code == "exists"):
+        _fill_folder(tmp_path / "saved")
+    assert file.read_bytes() == b"theirs"
+    assert [each.name for each in tmp_path.iterdir()] == ["saved"]
+
+
+@pytest.mark.parametrize("block", ["new_file", "new_folder", "replacing"])
+def test_folders_that_cannot_be_read_are_written(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of mode 0300: their names can be neither listed nor synced."""
+
+    def unless_unreadable(call: Any, path: Any, *arguments: Any, **keywords: Any) -> Any:
+        if path in (tmp_path, str(tmp_path)):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return call(path, *arguments, **keywords)
+
+    with monkeypatch.context() as patches:
+        for name in ("scandir", "open"):
+            patches.setattr(os, name, partial(unless_unreadable, getattr(os, name)))
+        saved()[block](tmp_path / "saved")
+    assert [each.name for each in tmp_path.iterdir()] == ["saved"]
 
 
 def test_long_names_have_room_for_a_temporary_one(tmp_path: Path) -> None:
     for name in ("n" * 255, "\N{EURO SIGN}" * 85):
+        with new_folder(tmp_path / "folder" / name) as folder:
+            folder.name.encode()
         _replace(tmp_path / name)
         _fill(new_file, tmp_path / name)
         assert (tmp_path / name).stat().st_size == 1 << 16

@@ -1,6 +1,8 @@
 """Indices answer queries with the scores of rounded vectors, exactly."""
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,23 @@ def test_an_index_is_saved_and_loaded(metric: search.Metric, tmp_path: Path) -> 
     loaded.add([120], STORED[:1])
     with pytest.raises(kw.errors.FolderError):
         index.save(tmp_path / "index")
+
+
+def test_searches_do_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A saved folder is synced, which may take long."""
+    index, sync, waiting = search.Index.of(STORED), os.fsync, list[bool]()
+
+    def sync_and_read(handle: int) -> None:
+        thread = threading.Thread(target=index.directory, daemon=True)
+        thread.start()
+        thread.join(10)
+        waiting.append(thread.is_alive())
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", sync_and_read)
+    index.save(tmp_path / "index")
+    assert waiting
+    assert not any(waiting)
 
 
 def damages(folder: Path) -> list[tuple[str, bytes]]:
