@@ -180,6 +180,27 @@ def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "plain"}
 
 
+@pytest.mark.parametrize(("mode", "owner"), [(0o644, None), (0o620, None), (0o602, None), (0o600, 65534)])
+def test_no_secret_goes_into_a_pipe_that_another_user_can_read(
+    tmp_path: Path, mode: int, owner: int | None
+) -> None:
+    """In a shared folder, anybody can make one of the expected name first."""
+    pipe, received = tmp_path / "secret", list[bytes]()
+    os.mkfifo(pipe)
+    pipe.chmod(mode)
+    if owner is not None:
+        if os.geteuid() != 0 or not Path("/proc/self").exists():
+            pytest.skip("only root can give a pipe to another user")
+        os.chown(pipe, owner, -1)
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    secret = kw.SecretKey.generate(kw.Parameters.from_bits(10, [40, 30], [40], 30, insecure=True))
+    with pytest.raises(PermissionError, match="mkfifo -m 600"):
+        secret.save(pipe)
+    reader.join()
+    assert received == [b""]
+
+
 @pytest.mark.parametrize("writer", OVERWRITING)
 def test_a_device_stays(tmp_path: Path, writer: str) -> None:
     """As root, ``--out /dev/null`` destroyed it."""

@@ -19,6 +19,7 @@ from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import FormatError, KeywrightError
 from keywright.errors.engine import EncodeError
 from keywright.model.served.manifest import Manifest
+from keywright.program.client.samples import MISSING, converted
 from keywright.program.program import Program
 from numpy.typing import NDArray
 from sklearn import ensemble, linear_model, neural_network, tree
@@ -361,3 +362,22 @@ def test_neighbours_refuse_named_queries() -> None:
     for query in (Row(dict(zip(reversed(NAMES), VALUES[0], strict=True))), Frame(columns(VALUES[:1], NAMES))):
         with pytest.raises(KeywrightError, match="names"):
             client.query(query)
+
+
+class NotAvailable:
+    """Answers as ``pandas.NA`` does, which extension types hold for missing values."""
+
+    def __repr__(self) -> str:
+        return "<NA>"
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, NotAvailable()], ids=repr)
+def test_missing_texts_of_every_kind_are_missing(missing: object) -> None:
+    values = np.array(["a", missing], object)
+    assert converted(values, "text", "column 'c'").tolist() == ["a", MISSING]

@@ -16,6 +16,7 @@ from keywright.serve import Server, Service
 from keywright.serve.http import connection_slots, connections
 from keywright.serve.http.connection_slots import JobWaiters
 from keywright.serve.http.request_checks import IN_MEMORY_BYTES
+from keywright.serve.http.server import UNSENT_BYTES
 from keywright.serve.jobs.job import Job
 from keywright.serve.jobs.queue import _answer
 from tests.serve.http.test_http import wait
@@ -37,6 +38,13 @@ def stored(service: Service) -> str:
 def resident() -> int:
     """Bytes of this process in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def unsent(server: Server) -> int:
+    """The largest number of bytes that the kernel keeps for a connection of a server."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    port = f":{server.server_address[1]:04X}"
+    return max(int(row[4].partition(":")[0], 16) for row in rows if row[1].endswith(port))
 
 
 @contextlib.contextmanager
@@ -81,6 +89,7 @@ def test_slow_readers_hold_pieces_and_not_answers(thin: Model, tmp_path: Path) -
             wait(lambda: service.buffers.used == MANY * IN_MEMORY_BYTES)
             assert got(server, path) == (200, ANSWER)
             assert resident() - before < MANY * SIZE // 4
+            assert unsent(server) < 3 * UNSENT_BYTES
         wait(lambda: service.buffers.used == 0)
     service.close()
 

@@ -192,13 +192,13 @@ def test_private_bins_of_categories_end_where_the_next_begins(read: Any) -> None
         binning.require_limits(np.asarray([[0.0, 6.0]]))
 
 
-@pytest.mark.parametrize("known", [[10, 20, 30], [1, 2, 3], ["a", "7"], [0.0, 0.5]])
+@pytest.mark.parametrize("known", [[10, 20, 30], [1, 2, 3], ["a", "7"], ["é", "7"], [0.0, 0.5]])
 def test_categories_of_a_frame_that_are_not_their_places_are_refused(known: list[Any]) -> None:
     """A frame with the categories 10, 20 and 30 is read as 0, 1 and 2 by the library, as 10, 20, 30 here."""
-    text = "".join(map(str, known)).encode()
-    ends = np.cumsum([0, *(len(str(each)) for each in known)]).tolist()
-    texts = {"offsets": ends, "values": list(text)}
-    encoding = texts if isinstance(known[0], str) else {"type": 15, "values": known}
+    texts = [str(each).encode() for each in known]
+    ends, signed = np.cumsum([0, *map(len, texts)]).tolist(), np.frombuffer(b"".join(texts), np.int8).tolist()
+    text = {"offsets": ends, "values": signed}
+    encoding = text if isinstance(known[0], str) else {"type": 15, "values": known}
     dump = xgboost_dump()
     dump["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"offsets": [], "values": []}, encoding]}
     trees = xgboost.of_dump(dump), lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [[0, 1], known]})
