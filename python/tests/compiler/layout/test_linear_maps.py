@@ -175,8 +175,10 @@ def test_a_convolution_is_its_explicit_matrix(drawn: Drawn, seed: int) -> None:
     columns = np.eye(math.prod(source))
     assert convolution.shape == explicit.shape == (math.prod(target), math.prod(source))
     assert np.array_equal(convolution.apply(columns), explicit.apply(columns))
-    with patch("keywright.compiler.graph.convolution.UNSHARED", 3 * convolution.kernel[0].size):
-        assert np.array_equal(convolution.apply(columns), explicit.apply(columns))  # some pixels at a time
+    for unshared, most in ((3 * convolution.kernel[0].size, 1), (0, 5), (0, 3 * convolution.window.outputs)):
+        module = "keywright.compiler.graph.convolution"  # some pixels, or images, at a time
+        with patch.multiple(module, UNSHARED=unshared, MOST_PIXELS=most):
+            assert np.array_equal(convolution.apply(columns), explicit.apply(columns))
     assert convolution.entries == explicit.entries == np.count_nonzero(explicit.apply(columns))
     assert np.array_equal(convolution.row_counts(), explicit.row_counts())
     assert np.array_equal(convolution.column_counts(), explicit.column_counts())
