@@ -15,8 +15,8 @@ from .sparse import Indices, SparseMatrix
 
 UNSHARED = 1 << 18
 """Multiply-adds of the largest product that is computed by itself, unless a kernel has more weights. OpenBLAS
-computes such products on one thread; its threads wait for each other actively, which takes more processor time
-than small products themselves."""
+computes such products on one thread; its threads wait for each other actively, which takes more processor
+time than small products themselves."""
 
 MOST_PIXELS = 1 << 10
 """Pixels of all images whose product with a kernel of more weights is computed at a time."""

@@ -57,7 +57,8 @@ def serving(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
                 return
             process.wait()
             errors.seek(0)
-            assert LATE in (text := errors.read()), text
+            text = errors.read()
+            assert LATE in text, text
     pytest.fail(f"Ray took too long {STARTS} times: {text}")
 
 
