@@ -46,6 +46,7 @@ def test_impossible_replicas_are_refused(arguments: list[str], match: str) -> No
 @contextmanager
 def serving(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command, again if Ray took too long, at most `STARTS` times: its process and its address."""
+    text = ""
     for _ in range(STARTS):
         with (
             TemporaryFile("w+") as errors,
