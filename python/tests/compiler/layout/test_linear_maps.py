@@ -244,6 +244,21 @@ def test_diagonals_of_every_token_are_stored_once(tokens_last: bool, period: int
     assert lowered.bytes == 8 * 16 * len(diagonals)
 
 
+def test_a_map_is_prepared_once_for_all_pairs_of_ciphertexts() -> None:
+    places = np.arange(256).reshape(16, 16)
+    layer = Convolution.everywhere(np.arange(1.0, 257).reshape(16, 16), places, places)
+    layout = next(iter(candidates((256,), 64, [], (1, 1))))
+    separated = "keywright.compiler.layout.shifts._Separated.of"
+    with (
+        patch(separated, return_value=None) as of,
+        patch.object(Convolution, "explicit", autospec=True, side_effect=Convolution.explicit) as explicit,
+    ):
+        lowered = lower(Linear((256,), (0,), (layer,), np.zeros(1)), [layout], layout, PRICES)
+        tables = [distinct_of(diagonals) for _, row in lowered.rows for diagonals in row.diagonals]
+    assert len(tables) == 16
+    assert of.call_count == explicit.call_count == 1
+
+
 def _dense(matrix: Matrix) -> np.ndarray:
     return matrix.explicit().apply(np.eye(matrix.shape[1])).T
 
