@@ -230,8 +230,8 @@ def test_no_files_of_the_package_import_each_other_in_a_circle() -> None:
 
 
 def test_commands_call_what_packages_export() -> None:
-    """The command line calls the interface that Python's users have. It shares helpers, and `keywright bench`
-    measures the engine itself."""
+    """The command line calls the interface that Python's users have. It shares helpers, such as that which
+    writes files, and `keywright bench` measures the engine itself."""
     shared = ("_files", "_units", "_progress", "_processes", "_reading.arrays", "_reading.documents")
     helpers = {f"keywright.{name}" for name in shared}
     inside = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import traceback
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -40,9 +41,12 @@ def in_child(work: Callable[[], Result]) -> Result:
         finally:
             os._exit(0)  # nothing of the parent is torn down here
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
+    try:
+        with os.fdopen(reader, "rb") as pipe:
+            data = pipe.read()
+    finally:
+        os.kill(child, signal.SIGKILL)  # it hangs, if the test is stopped while it waits
+        os.waitpid(child, 0)
     returned, result = pickle.loads(data)  # noqa: S301 (from this program)
     if not returned:
         raise ChildFailed(result)

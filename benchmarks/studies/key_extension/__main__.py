@@ -2,8 +2,8 @@
 
 Transforms, products, conversions and bytes of a key switch with an ordinary key and with one whose rows are
 cut into digits as well (Kim, Lee, Seo, Song, CRYPTO 2023), for digit lengths in the parameters of KDS and of
-this project's bootstrapping. Counts are exact. Seconds are predicted from the planner's typical weights, for
-one thread. Nothing is encrypted; `benchmarks/tests/test_key_extension.py` runs the algorithm itself.
+this project's bootstrapping. Counts are exact. Seconds are predicted for one thread by the planner without a
+calibration. Nothing is encrypted; `benchmarks/tests/test_key_extension.py` runs the algorithm itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import keywright as kw
 from harness.folders import record_folder
 from harness.pages.table import heading, markdown
-from keywright.plan.cost.model import TYPICAL_WEIGHTS
+from keywright.plan.cost.model import CostModel
 
 from studies.bootstrapping_keys.paper import PRIMES
 from studies.key_extension.counts import Counts, Setting, extensions, ordinary
@@ -26,6 +26,9 @@ PRESET = "N16_QP1732_L9_S45"
 ALPHAS = range(1, 9)
 LEVELS = (31, 23, 15, 7)
 """Of a ciphertext in KDS' parameters with one prime to a digit."""
+
+WEIGHTS = CostModel().of_degree(16)
+"""Seconds of a core in the ring of all settings."""
 
 Row = dict[str, object]
 
@@ -57,20 +60,20 @@ def row(name: str, of: Setting, counts: Counts, **more: object) -> Row:
         "conversions": sum(counts.conversions),
         "key_bytes": counts.key_bytes,
         "sent_bytes": counts.sent_bytes,
-        "predicted_s": counts.seconds(TYPICAL_WEIGHTS),
+        "predicted_s": counts.seconds(WEIGHTS),
     }
 
 
 def break_even(before: Counts, after: Counts) -> float | None:
     """GB a second at which the extended key is as fast as the ordinary one, if its products take as long as
     reading it. None where the rest alone takes longer."""
-    rest = after.seconds(TYPICAL_WEIGHTS) - after.products * _product(after)
-    left = before.seconds(TYPICAL_WEIGHTS) - rest
+    rest = after.seconds(WEIGHTS) - after.products * _product(after)
+    left = before.seconds(WEIGHTS) - rest
     return round(after.key_bytes / left / 1e9, 2) if left > 0 else None
 
 
 def _product(counts: Counts) -> float:
-    return Counts((0, 0), 0, 1, (0, 0), 0, 0, counts.bits, counts.seeded).seconds(TYPICAL_WEIGHTS)
+    return Counts((0, 0), 0, 1, (0, 0), 0, 0, counts.bits, counts.seeded).seconds(WEIGHTS)
 
 
 def rows() -> Iterator[Row]:
@@ -82,7 +85,7 @@ def rows() -> Iterator[Row]:
         rows = list(extensions(of))
         for key, chosen in (
             ("fewest transforms", min(rows, key=lambda one: (sum(one[2].transforms), one[2].key_bytes))),
-            ("fastest", min(rows, key=lambda one: one[2].seconds(TYPICAL_WEIGHTS))),
+            ("fastest", min(rows, key=lambda one: one[2].seconds(WEIGHTS))),
         ):
             size, bits, after = chosen
             yield row(

@@ -11,7 +11,7 @@ import onnx
 from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
-from keywright.compiler.activations.fit import Thresholds
+from keywright.compiler.activations.fit import Fit, Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.feature_names import with_used_columns
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
@@ -136,16 +136,16 @@ def _require_known(options: Mapping[str, object]) -> None:
 
 
 def _require_trees(loaded: object, options: Mapping[str, object]) -> None:
-    """Refuse arguments about trees for a model without.
+    """Refuse arguments about trees for a model that has none.
 
     Raises:
         ParameterError: names the argument.
     """
     if not isinstance(loaded, onnx.ModelProto) or has_trees(loaded):
         return
-    for name in ("bins", "thresholds"):
-        if options.get(name) is not None:
-            raise ParameterError(f"{name}= is of trees, and the model has none; leave it out", what=name)
+    for name, default in (("bins", Fit.bins), ("thresholds", Fit.thresholds)):
+        if options.get(name, default) != default:
+            raise ParameterError(f"{name}= is for trees, and the model has none; leave it out", what=name)
 
 
 def _require_samples(calibration: Any) -> None:

@@ -267,8 +267,9 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
         "accuracy": ({"accuracy": "high"}, ParameterError, "accuracy is 'high'; use a number"),
         "error": ({"error": [1]}, ParameterError, r"error is \[1\]; use a number"),
         "noise": ({"noise": "low"}, ParameterError, "noise is 'low'"),
-        "bins without trees": ({"bins": 32}, ParameterError, "bins= is of trees, and the model has none"),
-        "thresholds without trees": ({"thresholds": "public"}, ParameterError, "thresholds= is of trees"),
+        "no noise": ({"noise": None}, ParameterError, "noise is None; use a number"),
+        "bins without trees": ({"bins": 32}, ParameterError, "bins= is for trees, and the model has none"),
+        "thresholds without trees": ({"thresholds": "public"}, ParameterError, "thresholds= is for trees"),
         "an unknown name": ({"acuracy": 0.9}, TypeError, "'acuracy'; did you mean 'accuracy'"),
         "an unknown name of its own": ({"sample": 3}, TypeError, "'sample'; did you mean 'samples'"),
         "a strange name": ({"quux": 3}, TypeError, "'quux'; use one of them"),
@@ -279,6 +280,11 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
     for name, (options, kind, text) in arguments.items():
         with pytest.raises(kind, match=text):
             pytest.fail(f"{name} gives {kw.compile(network, **({'calibration': samples} | options))}")
+
+
+def test_defaults_about_trees_are_no_refusal_without_trees() -> None:
+    network, samples = linear([[2.0]], [1.0]), np.linspace(-1, 1, 20)[:, None]
+    assert kw.compile(network, samples, thresholds="private", bins=None).program.depth == 1
 
 
 @pytest.mark.parametrize(

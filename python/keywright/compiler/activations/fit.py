@@ -146,7 +146,8 @@ class Fit(Stated):
             )
         if self.bins is not None:
             require_integer("bins", self.bins)
-        for name in ("accuracy", "error", "noise"):
+        require_number("noise", self.noise)
+        for name in ("accuracy", "error"):
             if getattr(self, name) is not None:
                 require_number(name, getattr(self, name))
         if self.bins is not None and not 2 <= self.bins <= MOST_BINS:

@@ -31,7 +31,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         RefusalError: not an ONNX model, one that contradicts the standard, bytes that refer to weights in
             files, or a path of a folder.
         RefusalError: the model, or its files of weights, are too large; nothing was read.
-        FormatError: the path is a folder, a pipe or a device.
+        FormatError: the path is a pipe or a device.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto):
@@ -41,12 +41,11 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         loaded = _parsed(lambda: onnx.load_model_from_string(model))
     else:
         path = Path(model)
+        if path.is_dir():
+            text = f"{path} is a folder, and a model is an ONNX file; name the file"
+            raise RefusalError(f"{text}, or load the folder of a compiled model by keywright.load")
         require_file(path)
         size = path.stat().st_size
-        if not path.is_file():
-            what = "a folder" if path.is_dir() else "no file"
-            text = f"{path} is {what}, and a model is an ONNX file; name the file"
-            raise RefusalError(f"{text}, or load the folder of a compiled model by keywright.load")
         require_at_most(f"the model {path.name!r}", "bytes", size, MAX_MODEL_BYTES)
         loaded = _parsed(lambda: onnx.load(path, load_external_data=False))
         beside = {name for tensor in stored_tensors(loaded) if (name := external_file(tensor))}

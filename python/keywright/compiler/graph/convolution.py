@@ -14,8 +14,12 @@ from keywright.program.arrays import Vector
 from .sparse import Indices, SparseMatrix
 
 UNSHARED = 1 << 18
-"""Multiply-adds of the largest product that OpenBLAS computes on one thread. Its threads wait for each other
-actively, which takes more processor time than the products themselves."""
+"""Multiply-adds of the largest product that is computed by itself, unless a kernel has more weights. OpenBLAS
+computes such products on one thread; its threads wait for each other actively, which takes more processor
+time than small products themselves."""
+
+MOST_PIXELS = 1 << 10
+"""Pixels of all images whose product with a kernel of more weights is computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +120,6 @@ class Convolution:
 
     def explicit(self) -> SparseMatrix:
         """Return the same matrix, entry by entry. Raises `RefusalError`."""
-        return self._explicit
-
-    @cached_property
-    def _explicit(self) -> SparseMatrix:
         window = self.window
         require_at_most("a convolution whose pixels differ", "entries", self.entries, MAX_ENTRIES)
         into, origin = (channel[:, None] for channel in self.channels())
@@ -136,16 +136,19 @@ class Convolution:
         window = self.window
         images = np.asarray(x, np.float64).reshape(-1, self.columns.size)
         kernel = self.kernel.reshape(self.groups, outputs // self.groups, members * taps)
-        block = max(1, UNSHARED // kernel[0].size)
-        padded = np.zeros((len(self.columns), window.inputs + 1))
-        products = np.empty((self.groups, outputs // self.groups, window.outputs))
+        block = UNSHARED // kernel[0].size or MOST_PIXELS
+        together = max(1, block // window.outputs)
         out = np.empty((len(images), self.rows.size))
-        for image, result in zip(images, out, strict=True):
-            padded[:, :-1] = image[self.columns]
+        for start in range(0, len(images), together):
+            part = images[start : start + together]
+            padded = np.zeros((len(self.columns), window.inputs + 1, len(part)))
+            padded[:, :-1] = part.T[self.columns]
+            products = np.empty((*kernel.shape[:2], window.outputs, len(part)))
             for first in range(0, window.outputs, block):
                 seen = np.take(padded, window.table[:, first : first + block], axis=1, mode="clip")
-                products[..., first : first + block] = kernel @ seen.reshape(self.groups, members * taps, -1)
-            result[self.rows] = products.reshape(self.rows.shape)
+                into = products[:, :, first : first + block]
+                into[...] = (kernel @ seen.reshape(len(kernel), members * taps, -1)).reshape(into.shape)
+            out[start : start + together].T[self.rows] = products.reshape(*self.rows.shape, -1)
         return out.reshape(*np.shape(x)[:-1], self.shape[0])
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> "Self | SparseMatrix":

@@ -197,9 +197,12 @@ def _can_merge(outer: Node, number: int, inner: Linear) -> bool:
         if operand == number:
             parts = matrix.entries + sum(m.entries for m in inner.matrices)
             terms = [product_entries(matrix, m) for m in inner.matrices]
-            explicit = [m for m in inner.matrices if product_of_kernels(matrix, m) is None]
-            largest = max([matrix.entries, *(m.entries for m in explicit), sum(terms)]) if explicit else 0
-            if sum(terms) > MERGE_GROWTH * parts or largest > MAX_ENTRIES:
+            if sum(terms) > MERGE_GROWTH * parts:
+                return False
+            # A kernel may stand for more entries; whether the product is one is known once it is built.
+            if max(matrix.entries, sum(terms), *(m.entries for m in inner.matrices)) > MAX_ENTRIES and any(
+                product_of_kernels(matrix, m) is None for m in inner.matrices
+            ):
                 return False
     return True
 

@@ -10,7 +10,7 @@ therefore sums of two short lists, and counting them needs no pass over the entr
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -72,14 +72,21 @@ def used_diagonals(matrix: Matrix, between: LayoutPair) -> UsedBlocks:
     Raises:
         RefusalError: there are too many ciphertexts or entries.
     """
-    parts = _Separated.of(matrix, between)
-    if parts is not None:
+    parts = _entries(matrix, between)
+    if isinstance(parts, _Separated):
         return parts.used()
     results: UsedBlocks = {}
-    for block, shifts in _shifts(matrix.explicit(), between.source, between.target).items():
+    for block, shifts in _shifts(parts, between.source, between.target).items():
         results[block] = np.zeros(between.source.slots, bool)
         results[block][between.diagonal(shifts)] = True
     return results
+
+
+@lru_cache(maxsize=1)  # of pairs of ciphertexts, one after the other
+def _entries(matrix: Matrix, between: LayoutPair) -> "_Separated | SparseMatrix":
+    """Return a matrix as sums over channel and pixel, if it is so, or entry by entry."""
+    parts = _Separated.of(matrix, between)
+    return matrix.explicit() if parts is None else parts
 
 
 def _require_steps(source: Layout, target: Layout, pairs: int) -> None:
@@ -112,8 +119,8 @@ def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> dict[Block,
 def repetition(matrix: Matrix, between: LayoutPair) -> tuple[int, int]:
     """Return after how many slots the diagonals repeat, and how many neighbouring values are equal, as far as
     the layouts tell."""
-    parts = _Separated.of(matrix, between)
-    return (between.period, 1) if parts is None else parts.repetition
+    parts = _entries(matrix, between)
+    return parts.repetition if isinstance(parts, _Separated) else (between.period, 1)
 
 
 def fill_table(matrix: Matrix, between: LayoutPair, block: Block, used: Used) -> Vector:
@@ -127,11 +134,11 @@ def fill_table(matrix: Matrix, between: LayoutPair, block: Block, used: Used) ->
     period, copies = repetition(matrix, between)
     table = np.zeros((int(np.count_nonzero(used)), period // copies))
     row = np.cumsum(used, dtype=np.int32) - 1
-    parts = _Separated.of(matrix, between)
-    if parts is not None:
+    parts = _entries(matrix, between)
+    if isinstance(parts, _Separated):
         parts.fill(table, row, block)
     else:
-        _fill(matrix.explicit(), between, block, row, table)
+        _fill(parts, between, block, row, table)
     return table
 
 

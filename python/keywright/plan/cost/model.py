@@ -98,8 +98,8 @@ TYPICAL_WEIGHTS = Weights(
     embedding=550e-6,
     call=10e-6,
 )
-"""Proportions of the weights, towards which fitted ones are pulled: seconds of a core with AVX-512. A limb is
-read from a disk; from a cached file it takes half the time."""
+"""Proportions of the weights, towards which fitted ones are pulled; times one of `RING_FACTORS`, they are
+seconds. A limb is read from a disk; from a cached file it takes half the time."""
 
 RING_FACTORS = {13: 0.57, 14: 0.564, 15: 0.562, 16: 0.631}
 """Seconds of a core with AVX-512 IFMA relative to `TYPICAL_WEIGHTS`, by base-2 logarithm of the ring degree:

@@ -16,7 +16,7 @@ LEAST_BODIES = 4
 """Minimum number of longest messages that fit."""
 
 MAX_CONNECTIONS, MIN_CONNECTIONS = 512, 32
-"""Connections of a server at a time: those of one with much memory, and with little."""
+"""Connections at a time: for a server with much memory, and for one with little."""
 
 CONNECTION_BYTES = 1 << 18
 """Maximum bytes of a connection besides `BUFFER_BYTES`: its TLS, a read and what waits for its turn, or an

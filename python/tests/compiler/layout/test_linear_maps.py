@@ -175,8 +175,10 @@ def test_a_convolution_is_its_explicit_matrix(drawn: Drawn, seed: int) -> None:
     columns = np.eye(math.prod(source))
     assert convolution.shape == explicit.shape == (math.prod(target), math.prod(source))
     assert np.array_equal(convolution.apply(columns), explicit.apply(columns))
-    with patch("keywright.compiler.graph.convolution.UNSHARED", 3 * convolution.kernel[0].size):
-        assert np.array_equal(convolution.apply(columns), explicit.apply(columns))  # some pixels at a time
+    for unshared, most in ((3 * convolution.kernel[0].size, 1), (0, 5), (0, 3 * convolution.window.outputs)):
+        module = "keywright.compiler.graph.convolution"  # some pixels, or images, at a time
+        with patch.multiple(module, UNSHARED=unshared, MOST_PIXELS=most):
+            assert np.array_equal(convolution.apply(columns), explicit.apply(columns))
     assert convolution.entries == explicit.entries == np.count_nonzero(explicit.apply(columns))
     assert np.array_equal(convolution.row_counts(), explicit.row_counts())
     assert np.array_equal(convolution.column_counts(), explicit.column_counts())
@@ -240,6 +242,21 @@ def test_diagonals_of_every_token_are_stored_once(tokens_last: bool, period: int
     assert distinct_of(diagonals).shape == (len(diagonals), 16)
     assert len(diagonals) == (16 if tokens_last else 31)
     assert lowered.bytes == 8 * 16 * len(diagonals)
+
+
+def test_a_map_is_prepared_once_for_all_pairs_of_ciphertexts() -> None:
+    places = np.arange(256).reshape(16, 16)
+    layer = Convolution.everywhere(np.arange(1.0, 257).reshape(16, 16), places, places)
+    layout = next(iter(candidates((256,), 64, [], (1, 1))))
+    separated = "keywright.compiler.layout.shifts._Separated.of"
+    with (
+        patch(separated, return_value=None) as of,
+        patch.object(Convolution, "explicit", autospec=True, side_effect=Convolution.explicit) as explicit,
+    ):
+        lowered = lower(Linear((256,), (0,), (layer,), np.zeros(1)), [layout], layout, PRICES)
+        tables = [distinct_of(diagonals) for _, row in lowered.rows for diagonals in row.diagonals]
+    assert len(tables) == 16
+    assert of.call_count == explicit.call_count == 1
 
 
 def _dense(matrix: Matrix) -> np.ndarray:

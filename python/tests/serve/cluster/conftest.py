@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 LATE = "timed out during startup"
 
+STARTS = 3
+"""Attempts to start a cluster."""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_token() -> Iterator[None]:
@@ -24,12 +27,14 @@ def _no_token() -> Iterator[None]:
 
 
 def start(state: Path, replicas: Replicas) -> RayWorkers:
-    """Start a cluster. Ray gives its processes 30 s, which are too few on a loaded machine: then again."""
+    """Start a cluster. Ray gives its processes 30 s, which are too few on a loaded machine: then again, at
+    most `STARTS` times in all."""
     from keywright.serve.cluster import RayWorkers
 
-    while True:
+    for _ in range(STARTS - 1):
         try:
             return RayWorkers("local", state, replicas)
         except ServeError as error:
             if LATE not in str(error):
                 raise
+    return RayWorkers("local", state, replicas)

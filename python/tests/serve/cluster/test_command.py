@@ -22,7 +22,7 @@ from keywright.commands.terminal import Terminal
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear
-from tests.serve.cluster.conftest import LATE
+from tests.serve.cluster.conftest import LATE, STARTS
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,9 @@ def test_impossible_replicas_are_refused(arguments: list[str], match: str) -> No
 
 @contextmanager
 def serving(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the command, again if Ray took too long: its process and its address."""
-    while True:
+    """Run the command, again if Ray took too long, at most `STARTS` times: its process and its address."""
+    text = ""
+    for _ in range(STARTS):
         with (
             TemporaryFile("w+") as errors,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
@@ -57,7 +58,9 @@ def serving(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
                 return
             process.wait()
             errors.seek(0)
-            assert LATE in (text := errors.read()), text
+            text = errors.read()
+            assert LATE in text, text
+    pytest.fail(f"Ray took too long {STARTS} times: {text}")
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'keywright[cluster]'")

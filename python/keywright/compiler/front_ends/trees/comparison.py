@@ -146,7 +146,7 @@ def _samples(
     base: Vector, special: list[Vector], fixed: Sequence[int] = ()
 ) -> tuple[Vector, list[float | None]]:
     """Return samples as they are and with some features replaced, and of each what was put in: the special
-    value, None for several. Fixed features are not replaced but by missing values."""
+    value, None for several. Fixed features are replaced only by missing values."""
     rng, (count, width) = np.random.default_rng(0), base.shape
     rows, what = [base], [cast("float | None", None)] * count
     for values in special:
