@@ -29,6 +29,9 @@ TIMEOUT_S = 60.0
 SLOWEST = 16 << 10
 """Bytes that give it credit for a second: servers demand the same of their clients."""
 
+PIECE_BYTES = 16 << 10
+"""Most bytes whose sending is one wait: a record of TLS."""
+
 DEADLINE_S = 6 * 3600.0
 """How long an upload of keys, and a request with all its retries, may take by default: 32 GiB of keys take
 three hours at 25 megabits a second."""
@@ -125,16 +128,21 @@ def within(seconds: float, **advice: str) -> Iterator[Deadline]:
 
 class Credit:
     """The time that a server has for one message, or for one answer: it would otherwise keep a call to its
-    end with a byte a minute.
+    end with a byte a minute. Only waits for the server count, not what this process does between them.
 
     Args:
         until: the end of the call.
         slowest: bytes that give the server a second.
+        queued: bytes of the message that may not have left this machine yet.
     """
 
-    def __init__(self, until: Deadline, slowest: float) -> None:
+    def __init__(self, until: Deadline, slowest: float, queued: int = 0) -> None:
         self._until, self._slowest, self._moved = until, slowest, False
-        self._end = time.monotonic() + TIMEOUT_S
+        self._left = TIMEOUT_S + self._earned(queued)
+
+    def _earned(self, count: int) -> float:
+        """Return the seconds that bytes give."""
+        return count and (count / self._slowest if self._slowest > 0 else TIMEOUT_S)
 
     def wait(self, sock: socket.socket, move: Callable[[], int | None]) -> int | None:
         """Let the server send or take bytes, and return their number; None if there are none yet.
@@ -143,8 +151,9 @@ class Credit:
             UnreachableError: of the code ``deadline``, or ``slow`` if the credit is used up.
             TimeoutError: it has moved nothing at all.
         """
-        left = max(0.001, self._end - time.monotonic())
-        self._until.limit(sock, left)
+        longest = max(0.001, self._left)
+        self._until.limit(sock, longest)
+        begun = time.monotonic()
         try:
             count = move()
         except TimeoutError:
@@ -152,13 +161,13 @@ class Credit:
             if self._moved:
                 raise self._slow() from None
             raise
-        now = time.monotonic()
+        # A wait takes longer only if this process is stopped.
+        self._left -= min(time.monotonic() - begun, longest)
         if count:
             self._moved = True
-            more = count / self._slowest if self._slowest > 0 else TIMEOUT_S
-            self._end = min(self._end + more, now + TIMEOUT_S)
-        if count and now >= self._end:
-            raise self._slow()
+            self._left = min(self._left + self._earned(count), TIMEOUT_S)
+            if self._left <= 0:
+                raise self._slow()
         return count
 
     def _slow(self) -> UnreachableError:
@@ -182,8 +191,13 @@ class Connection(http.client.HTTPConnection):
         self, host: str, port: int | None, until: Deadline, slowest: float, **arguments: Any
     ) -> None:
         super().__init__(host, port, **arguments)
-        self.until, self._credit = until, Credit(until, slowest)
-        self.response_class = partial(_Response, until, slowest)  # type: ignore[assignment]
+        self.until, self._slowest, self._sent = until, slowest, 0
+        self.response_class = self._response  # type: ignore[assignment]
+
+    def _response(self, sock: socket.socket, **arguments: Any) -> "_Response":
+        """Return the answer. Its server has time for what the socket still has to send, too."""
+        queued = min(self._sent, sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
+        return _Response(Credit(self.until, self._slowest, queued), sock, **arguments)
 
     def connect(self) -> None:
         """Connect to the first address of the host that answers."""
@@ -214,9 +228,12 @@ class Connection(http.client.HTTPConnection):
         """Send bytes as fast as the server takes them, if that is fast enough."""
         if self.sock is None:
             self.connect()
+            self._credit = Credit(self.until, self._slowest)
         rest = memoryview(data)
+        self._sent += len(rest)
         while rest:
-            rest = rest[self._credit.wait(self.sock, partial(self.sock.send, rest)) or 0 :]
+            # TLS returns when all bytes are sent.
+            rest = rest[self._credit.wait(self.sock, partial(self.sock.send, rest[:PIECE_BYTES])) or 0 :]
 
 
 class _Secure(Connection):
@@ -294,8 +311,8 @@ class _Response(http.client.HTTPResponse):
     """An answer that ends with a deadline, and whose head is bounded as a whole, with interim answers, of
     which a server can send any number."""
 
-    def __init__(self, until: Deadline, slowest: float, sock: socket.socket, **arguments: Any) -> None:
-        super().__init__(_Stream(sock, Credit(until, slowest)), **arguments)  # type: ignore[arg-type]
+    def __init__(self, credit: Credit, sock: socket.socket, **arguments: Any) -> None:
+        super().__init__(_Stream(sock, credit), **arguments)  # type: ignore[arg-type]
 
     def begin(self) -> None:
         """Read the head."""

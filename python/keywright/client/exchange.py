@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextvars import Context
 from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ from keywright.errors.service import (
 )
 from keywright.model.served.demands import require_address
 
-from .connection import SLOWEST, connected, current
+from .connection import CLOSE_S, SLOWEST, connected, current, within
 
 LIMITS = Limits(1 << 20, 1 << 16)
 """Of answers in JSON: a list of 1,024 missing ranges, or of all models of a server."""
@@ -186,7 +187,25 @@ class Exchange:
             progress(1, 1)
             return data
         job = object_of(data)
-        name, most, moved = identifier(job, "job"), 0, time.monotonic()
+        name = identifier(job, "job")
+        try:
+            self._follow(name, job, progress)
+            result = f"/v1/jobs/{name}/result"
+            return persist(lambda: self.request("GET", result, limit=limit))
+        except UnreachableError as error:
+            if error.code in ("deadline", "stalled"):
+                # It would go on, and the caller's next one would wait for it. This call has no time left.
+                Context().run(self._cancel, name)
+            raise
+
+    def _cancel(self, name: str) -> None:
+        """Ask the server to end an evaluation, if it answers."""
+        with contextlib.suppress(ServeError), within(CLOSE_S):
+            self.request("DELETE", f"/v1/jobs/{name}")
+
+    def _follow(self, name: str, job: Mapping[str, object], progress: Progress) -> None:
+        """Wait for the end of an evaluation; errors as for `evaluate`."""
+        most, moved = 0, time.monotonic()
         while job.get("state") in ("waiting", "running"):
             current().require()
             begun = time.monotonic()
@@ -206,8 +225,6 @@ class Exchange:
             if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
                 # Too many requests wait there.
                 time.sleep(POLL_S)
-        result = f"/v1/jobs/{name}/result"
-        return persist(lambda: self.request("GET", result, limit=limit))
 
 
 def broken(error: Exception, length: int | None, address: str) -> ServeError:

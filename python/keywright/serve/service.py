@@ -12,6 +12,7 @@ from pathlib import Path
 from keywright._copies import Unpicklable
 from keywright._processes import OfOneProcess
 from keywright._units import format_bytes
+from keywright.errors import ParameterError
 from keywright.errors.choices import require_integer
 from keywright.errors.service import BadRequestError, BusyError, ServeError, UnauthorizedError
 from keywright.model.model import Model
@@ -65,7 +66,7 @@ class ServiceLimits:
         connections: maximum number of connections, each of which takes up to 0.26 MB.
 
     Raises:
-        ParameterError: a number is not an integer.
+        ParameterError: a number is not an integer, or there is no room for a key set or a connection.
     """
 
     capacity: int = 16
@@ -74,8 +75,9 @@ class ServiceLimits:
     connections: int = MAX_CONNECTIONS
 
     def __post_init__(self) -> None:
-        require_integer("capacity", self.capacity)
-        require_integer("connections", self.connections)
+        for name, count in (("capacity", self.capacity), ("connections", self.connections)):
+            if require_integer(name, count) < 1:
+                raise ParameterError(f"{name} is {count}; use at least 1", what=name)
         if self.budget is not None:
             require_integer("budget", self.budget)
 

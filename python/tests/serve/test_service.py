@@ -13,6 +13,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright.errors import ParameterError
 from keywright.errors.engine import EncodeError, FormatError
 from keywright.errors.model import FolderError
 from keywright.errors.service import (
@@ -35,6 +36,14 @@ from onnx import helper
 from tests.serve.network import WORKERS, make_full, network, submit
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@pytest.mark.parametrize("name", ["capacity", "connections"])
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_service_has_room_for_one(name: str, count: int) -> None:
+    with pytest.raises(ParameterError, match=f"{name} is {count}; use at least 1") as error:
+        ServiceLimits(**{name: count})
+    assert error.value.what == name
 
 
 @pytest.mark.parametrize("kind", ["thin", "full"])

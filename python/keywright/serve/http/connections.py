@@ -209,8 +209,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start, and evict a connection if there are too many."""
-        # asyncio would read four times as much, and keep it while the request waits for its turn.
-        vars(transport)["max_size"] = READ_BYTES
+        if self._reads is not None:
+            # asyncio would read four times as much, and keep it while the request waits for its turn.
+            transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         super().connection_made(transport)
         self._wait()
         self._slots.enter(self._slot)
@@ -240,7 +241,7 @@ class Connection(H11Protocol):
             return
         self._unread -= len(data)
         if self._unread < 0:
-            self.transport.close()
+            self._end()
 
     def hold(self, *, on: bool) -> None:
         """Note whether reads wait for their turn: the peer is not slow then."""
@@ -267,7 +268,12 @@ class Connection(H11Protocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.work()
-        self._timer = self.loop.call_later(REFUSED_S, self.transport.close)
+        self._timer = self.loop.call_later(REFUSED_S, self._end)
+
+    def _end(self) -> None:
+        """End after the bytes that are being sent, for which the peer has credit."""
+        self.transport.close()
+        self.send()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Still answer a client that has half-closed the connection after its request."""

@@ -109,7 +109,7 @@ class Usage:
     def __init__(self, quotas: Quotas, records: Records) -> None:
         self.quotas, self._records = quotas, records
         # The event loop asks for the first lock; the second one is held while the records are waited for.
-        self._lock, self._flushing = threading.RLock(), threading.Lock()
+        self._lock, self._flushing = threading.Lock(), threading.Lock()
         self._day = _today()
         self._seconds = {self._day: records.used(self._day)}
         self._pending = defaultdict[tuple[str, str], float](float)

@@ -6,10 +6,12 @@ import contextlib
 import errno
 import json
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from keywright.client.remote import Session
 from keywright.errors import ParameterError
 from keywright.errors.service import BusyError, DiskError, ServeError, StorageError, UnreachableError
 from keywright.serve import serve
-from tests.serve.hostile import IDENTIFIER, Honest, hostile
+from tests.serve.hostile import IDENTIFIER, Honest, answer, hostile
+from tests.serve.http.test_tls import make_certificate
 from tests.serve.network import make_thin
 
 PAUSE_S = 0.05
@@ -30,6 +33,7 @@ FASTER = SHORT_S / ALLOWED_S
 """How many times faster the clients' clock runs in these tests."""
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 SENDS = {
     "nothing": (b"", b""),
     "a head": (b"", HEAD + b"X: " + b"y" * 60000),
@@ -40,13 +44,17 @@ SENDS = {
 }
 
 
+Peer = Callable[[socket.socket], socket.socket]
+"""What a server does with a connection first: nothing, or TLS."""
+
+
 @contextlib.contextmanager
-def dripping(first: bytes, rest: bytes) -> Iterator[int]:
+def dripping(first: bytes, rest: bytes, *, peer: Peer = lambda client: client) -> Iterator[int]:
     """Run a server that sends some bytes at once and others one by one; give its port."""
     over = threading.Event()
 
-    def serve(client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError):
+    def serve(plain: socket.socket) -> None:
+        with contextlib.suppress(OSError), peer(plain) as client:
             client.sendall(first)
             for place in range(len(rest)):
                 if over.wait(PAUSE_S):
@@ -101,8 +109,24 @@ def session(model: RemoteModel) -> Iterator[Session]:
         session._identifier = None
 
 
+@pytest.fixture(params=["http", "https"])
+def peer(
+    request: pytest.FixtureRequest, model: RemoteModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Peer:
+    """Let the model ask over HTTP, then over TLS."""
+    monkeypatch.setattr(model, "_address", model._address._replace(scheme=request.param))
+    if request.param == "http":
+        return lambda client: client
+    certificate, tls = make_certificate(tmp_path, "own"), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    return partial(tls.wrap_socket, server_side=True)
+
+
 CALLS: dict[str, Callable[[Session], object]] = {
-    "a new model": lambda session: RemoteModel(f"http://127.0.0.1:{session.remote._port}"),
+    "a new model": lambda session: RemoteModel(
+        f"{session.remote._address.scheme}://127.0.0.1:{session.remote._port}"
+    ),
     "refresh": lambda session: session.remote.refresh(),
     "seen": lambda session: session.seen(),
 }
@@ -112,10 +136,10 @@ CALLS: dict[str, Callable[[Session], object]] = {
 @pytest.mark.usefixtures("fast")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
-def test_a_slow_server_does_not_keep_a_client(call: str, what: str, session: Session) -> None:
+def test_a_slow_server_does_not_keep_a_client(call: str, what: str, session: Session, peer: Peer) -> None:
     """Without a thread that watches it."""
     threads, begun = threading.active_count(), time.monotonic()
-    with dripping(*SENDS[what]) as session.remote._port:
+    with dripping(*SENDS[what], peer=peer) as session.remote._port:
         with pytest.raises(UnreachableError, match=r"within 30 s") as refusal:
             CALLS[call](session)
         # The server has two: one accepts, one answers.
@@ -137,7 +161,7 @@ def test_a_handshake_ends_with_the_deadline() -> None:
 @pytest.mark.usefixtures("fast")
 @pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
 def test_the_end_of_a_session_waits_five_seconds(
-    what: str, session: Session, monkeypatch: pytest.MonkeyPatch
+    what: str, session: Session, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, allowed = time.monotonic(), []
 
@@ -146,25 +170,31 @@ def test_the_end_of_a_session_waits_five_seconds(
         return within(seconds)
 
     monkeypatch.setattr(key_owner, "within", recording)
-    with dripping(*SENDS[what]) as session.remote._port:
+    with dripping(*SENDS[what], peer=peer) as session.remote._port:
         session.close()
     assert allowed == [CLOSE_S] == [5.0]
     assert CLOSE_S / FASTER * 0.9 < time.monotonic() - begun < MOST_S
     assert session._identifier is None
 
 
-def test_callers_choose_the_deadline(model: RemoteModel) -> None:
+def test_callers_choose_the_deadline(model: RemoteModel, peer: Peer) -> None:
     begun = time.monotonic()
-    with dripping(b"", b"") as model._port, pytest.raises(UnreachableError, match=r"within 0\.3 s"):
+    with (
+        dripping(b"", b"", peer=peer) as model._port,
+        pytest.raises(UnreachableError, match=r"within 0\.3 s"),
+    ):
         model.refresh(deadline=ALLOWED_S)
     assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
 
 
-class Reader:
-    """A server that takes some bytes of a request, then so many every `PAUSE_S`."""
+END = b"the end"
 
-    def __init__(self, many: int) -> None:
-        self._many, self._over = many, threading.Event()
+
+class Reader:
+    """A server that takes so many bytes of a request every `PAUSE_S`, and answers at its end."""
+
+    def __init__(self, many: int, peer: Peer) -> None:
+        self._many, self._peer, self._over = many, peer, threading.Event()
 
     def __enter__(self) -> int:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -173,18 +203,26 @@ class Reader:
         return int(self._listener.getsockname()[1])
 
     def _read(self) -> None:
-        with contextlib.suppress(OSError), self._listener, self._listener.accept()[0] as client:
+        with contextlib.suppress(OSError), self._listener, self._peer(self._listener.accept()[0]) as client:
             while not self._over.wait(PAUSE_S):
-                client.recv(self._many)
+                arrived = b""
+                while len(arrived) < self._many and not arrived.endswith(END):
+                    arrived += client.recv(self._many - len(arrived)) or END
+                if arrived.endswith(END):
+                    client.sendall(ANSWER)
 
     def __exit__(self, *reason: object) -> None:
         self._over.set()
 
 
 @pytest.mark.usefixtures("fast")
-def test_a_server_that_reads_slowly_does_not_keep_a_client(model: RemoteModel) -> None:
+def test_a_server_that_reads_slowly_does_not_keep_a_client(model: RemoteModel, peer: Peer) -> None:
     begun = time.monotonic()
-    with Reader(4096) as model._port, within(SHORT_S), pytest.raises(UnreachableError, match="within 30 s"):
+    with (
+        Reader(4096, peer) as model._port,
+        within(SHORT_S),
+        pytest.raises(UnreachableError, match="within 30 s"),
+    ):
         model.send("PUT", "/v1/keys", bytes(16 << 20))
     assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
 
@@ -193,11 +231,15 @@ def test_a_server_that_reads_slowly_does_not_keep_a_client(model: RemoteModel) -
 @pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 def test_a_server_that_trickles_does_not_keep_a_client_to_its_deadline(
-    method: str, what: str, model: RemoteModel
+    method: str, what: str, model: RemoteModel, peer: Peer
 ) -> None:
     """A head, an acknowledgement or an answer that came at a byte a minute kept `infer` for six hours."""
     begun = time.monotonic()
-    with dripping(*SENDS[what]) as model._port, within(DEADLINE_S), pytest.raises(UnreachableError) as error:
+    with (
+        dripping(*SENDS[what], peer=peer) as model._port,
+        within(DEADLINE_S),
+        pytest.raises(UnreachableError) as error,
+    ):
         model.exchange(method, "/v1/keys", b"x", limit=1 << 20)
     assert error.value.code in ("slow", "unreachable")
     assert time.monotonic() - begun < MOST_S
@@ -205,10 +247,10 @@ def test_a_server_that_trickles_does_not_keep_a_client_to_its_deadline(
 
 @pytest.mark.usefixtures("fast")
 def test_a_server_that_takes_an_upload_slowly_does_not_keep_a_client_to_its_deadline(
-    model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+    model: RemoteModel, peer: Peer
 ) -> None:
     begun = time.monotonic()
-    with Reader(4096) as model._port, within(DEADLINE_S):
+    with Reader(4096, peer) as model._port, within(DEADLINE_S):
         with pytest.raises(UnreachableError, match=r"fewer than 16384 bytes per second.*slowest") as error:
             model.send("PUT", "/v1/keys", bytes(16 << 20))
         assert error.value.code == "slow"
@@ -216,9 +258,98 @@ def test_a_server_that_takes_an_upload_slowly_does_not_keep_a_client_to_its_dead
 
 
 @pytest.mark.usefixtures("fast")
-def test_callers_choose_the_least_speed(model: RemoteModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_takes_an_upload_fast_enough_gets_all_of_it(model: RemoteModel, peer: Peer) -> None:
+    """Over TLS, all of a part was one wait, and each of them at most a minute."""
+    with Reader(256 << 10, peer) as model._port, within(DEADLINE_S):
+        assert model.send("PUT", "/v1/keys", bytes(8 << 20) + END) == {}
+
+
+class Jumping:
+    """A clock that jumps, as for a process that is stopped meanwhile."""
+
+    sleep, ahead = staticmethod(time.sleep), 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def jump(self) -> None:
+        self.ahead += 2 * TIMEOUT_S
+
+
+def test_connecting_takes_nothing_from_the_credit(
+    model: RemoteModel, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, connect = Jumping(), connection.Connection.connect
+
+    def slow(self: connection.Connection) -> None:
+        clock.jump()
+        connect(self)
+
+    monkeypatch.setattr(connection, "time", clock)
+    monkeypatch.setattr(connection.Connection, "connect", slow)
+    with dripping(ANSWER, b"", peer=peer) as model._port, within(DEADLINE_S):
+        assert model.ask("GET", "/v1/model") == {}
+
+
+def test_pauses_of_the_client_take_nothing_from_the_credit(
+    model: RemoteModel, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither between its waits for the server nor within one, after which the data is there."""
+    clock, wait, within_wait = Jumping(), connection.Credit.wait, [True]
+
+    def pausing(self: connection.Credit, sock: socket.socket, move: Callable[[], int | None]) -> int | None:
+        def stopped() -> int | None:
+            if within_wait:
+                within_wait.pop()
+                clock.jump()
+            return move()
+
+        clock.jump()
+        return wait(self, sock, stopped)
+
+    monkeypatch.setattr(connection, "time", clock)
+    monkeypatch.setattr(connection.Credit, "wait", pausing)
+    with dripping(ANSWER, b"", peer=peer) as model._port, within(DEADLINE_S):
+        assert model.ask("GET", "/v1/model") == {}
+
+
+def test_an_answer_has_time_for_what_is_still_being_sent(
+    model: RemoteModel, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sent message may still be in the buffer of the socket, which takes minutes at the least speed."""
+    waits, limit, size = list[float](), Deadline.limit, 100_000
+
+    def note(self: Deadline, sock: socket.socket, seconds: float) -> socket.socket:
+        waits.append(seconds)
+        return limit(self, sock, seconds)
+
+    monkeypatch.setattr(Deadline, "limit", note)
+    with dripping(ANSWER, b"", peer=peer) as model._port, within(DEADLINE_S):
+        model.exchange("PUT", "/v1/keys", bytes(size), limit=10)
+    assert TIMEOUT_S + size / connection.SLOWEST < max(waits) < TIMEOUT_S + 2 * size / connection.SLOWEST
+
+
+@pytest.mark.parametrize("code", ["stalled", "deadline"])
+def test_an_evaluation_that_a_client_gives_up_is_cancelled(
+    code: str, model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller's next one waited for it."""
+    body = json.dumps({"job": IDENTIFIER, "state": "running", "done": 0, "total": 10}).encode()
+    monkeypatch.setattr(model, "stalled", 0.3 if code == "stalled" else 60.0)
+    with hostile(lambda *_: answer(202, body)) as seen, within(60.0 if code == "stalled" else 0.5):
+        monkeypatch.setattr(model, "_port", int(seen.url.rpartition(":")[2]))
+        with pytest.raises(UnreachableError) as error:
+            model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None)
+    assert error.value.code == code
+    assert seen.requests[-1] == ("DELETE", f"/v1/jobs/{IDENTIFIER}", b"")
+
+
+@pytest.mark.usefixtures("fast")
+def test_callers_choose_the_least_speed(
+    model: RemoteModel, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(model, "slowest", 0)
-    with dripping(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as model._port, within(DEADLINE_S):
+    with dripping(b"", ANSWER, peer=peer) as model._port, within(DEADLINE_S):
         assert model.ask("GET", "/v1/model") == {}
 
 

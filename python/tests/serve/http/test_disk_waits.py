@@ -4,6 +4,7 @@ without a turn."""
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,31 @@ WAITS: Mapping[str, tuple[str, ...]] = {
 """Methods that wait for a disk, or for another machine."""
 
 
+class Owned:
+    """A lock that knows the thread that holds it, and that none takes twice."""
+
+    def __init__(self) -> None:
+        self._lock, self._owner = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        assert not self._is_owned()
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *reason: object) -> None:
+        self._owner = 0
+        self._lock.release()
+
+    def _is_owned(self) -> bool:
+        return self._owner == threading.get_ident()
+
+
 class Disk:
     """Notes which locks of a service the threads that wait for its disk hold."""
 
     def __init__(self, service: Service, patch: pytest.MonkeyPatch) -> None:
-        self.locks = {
+        patch.setattr(service._usage, "_lock", Owned())
+        self.locks: dict[str, Any] = {
             "admission": service.store.admission.lock,
             "jobs": service.jobs._turn,
             "usage": service._usage._lock,
@@ -63,7 +84,7 @@ class Disk:
     def _watched(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             self.waits.add(name)
-            owned = [lock for lock, each in self.locks.items() if each._is_owned()]  # type: ignore[attr-defined]
+            owned = [lock for lock, each in self.locks.items() if each._is_owned()]
             self.held.update(f"{name} with the lock of {lock}" for lock in owned)
             return method(*arguments, **options)
 

@@ -167,6 +167,33 @@ def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path, secure: bool, 
         service.close()
 
 
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+def test_a_refusal_that_nobody_reads_is_aborted(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secure: bool
+) -> None:
+    """Where bytes were still to be read when the server closed, the connection stayed for ever."""
+    certificate = make_certificate(tmp_path, "own") if secure else None
+    for name in ("GRACE_S", "REFUSED_S"):
+        monkeypatch.setattr(connections, name, 0.2)
+    service = Service(thin, tmp_path / "state", workers=WORKERS)
+    # Less than makes the server wait before it reads on, and more than the sockets take.
+    page = {"/page": ("text/html", bytes(60_000))}
+    with (
+        running(Server(service, page=page, certificate=certificate)) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        server._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 12)
+        connection = stack.enter_context(socket.socket())
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+        connection.connect(server.server_address)
+        if secure:
+            connection = stack.enter_context(trusting().wrap_socket(connection))
+        connection.sendall(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
+        wait(lambda: "refusals_total{" in service.metrics.render())
+        wait(lambda: len(server._slots) == 0)
+    service.close()
+
+
 def test_tls_is_negotiated_within_a_slot(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.http import connections
-from keywright.serve.http.request_checks import PIECE_BYTES
+from keywright.serve.http.request_checks import SENT_BYTES
 from keywright.serve.uploads.buffers import (
     CONNECTION_BYTES,
     MAX_CONNECTIONS,
@@ -25,6 +27,7 @@ from keywright.serve.uploads.buffers import (
 )
 from starlette.types import Receive, Scope, Send
 from tests.serve.evaluation.test_slow_readers import resident
+from tests.serve.http.test_http import wait as wait_until
 from tests.serve.http.test_tls import make_certificate, running
 from tests.serve.network import WORKERS
 
@@ -82,6 +85,15 @@ def peers(server: Server, start: bytes) -> Iterator[None]:
         process.stdin.close()
 
 
+def settle() -> None:
+    """Wait until this process takes no more memory: the server reads on while peers send."""
+    most, since = resident(), time.monotonic()
+    while time.monotonic() < since + 0.5:
+        time.sleep(0.02)
+        if (now := resident()) > most:
+            most, since = now, time.monotonic()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not state resident memory in /proc")
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 @pytest.mark.parametrize("start", STARTS)
@@ -99,16 +111,17 @@ def test_a_connection_takes_what_is_planned(
     ) as server:
         inner, over = server.app._app, threading.Event()
 
-        async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        async def hold(scope: Scope, receive: Receive, send: Send) -> None:
             while scope.get("path") == "/wait" and not over.is_set():
                 await asyncio.sleep(0.05)
             await inner(scope, receive, send)
 
-        server.app._app = wait
+        server.app._app = hold
         gc.collect()
         before = resident()
         with peers(server, STARTS[start]):
-            time.sleep(0.5)
+            wait_until(lambda: len(server._slots) == COUNT)
+            settle()
             gc.collect()
             grown, count = resident() - before, len(server._slots)
             over.set()
@@ -117,10 +130,27 @@ def test_a_connection_takes_what_is_planned(
     service.close()
 
 
+def test_a_read_has_no_more_bytes_than_is_planned(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """asyncio has no public setting for this, and reads four times as much by itself."""
+    sizes, take = list[int](), connections.Connection.data_received
+
+    def note(self: connections.Connection, data: bytes) -> None:
+        sizes.append(len(data))
+        time.sleep(0.01)  # More arrives.
+        take(self, data)
+
+    monkeypatch.setattr(connections.Connection, "data_received", note)
+    with running(Server(service)) as server, socket.create_connection(server.server_address) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(b"nonsense\r\n\r\n" + bytes(2 << 20))
+        wait_until(lambda: sum(sizes) >= 1 << 20)
+    assert max(sizes) == connections.READ_BYTES
+
+
 def test_there_are_fewer_connections_where_memory_is_small() -> None:
     assert connections_within(1 << 40) == MAX_CONNECTIONS
     assert connections_within(1 << 20) == MIN_CONNECTIONS
     for memory in (1 << 28, 1 << 29, 1 << 30):
         assert MIN_CONNECTIONS < connections_within(memory) < MAX_CONNECTIONS
         assert connections_within(memory) * CONNECTION_BYTES <= memory // 16
-    assert 2 * PIECE_BYTES <= CONNECTION_BYTES
+    assert 3 * SENT_BYTES <= CONNECTION_BYTES
