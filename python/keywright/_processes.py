@@ -53,5 +53,5 @@ def removing(path: Path) -> Iterator[Path]:
 
 
 def temporary_folder() -> AbstractContextManager[Path]:
-    """Make a folder for the owner alone, among the system's temporary ones, for a block as of `removing`."""
+    """Make a folder for the owner alone, among the system's temporary ones, for a block like `removing`."""
     return removing(Path(tempfile.mkdtemp(prefix="keywright.")))

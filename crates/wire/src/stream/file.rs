@@ -50,7 +50,7 @@ impl AtomicFile {
         if fs::metadata(target).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
             let file = OpenOptions::new().write(true).open(target)?;
             if private {
-                require_own_pipe(&file, target)?;
+                require_own_pipe(&file)?;
             }
             let writer = Some(BufWriter::with_capacity(0, file));
             return Ok(Self { writer, temporary: PathBuf::new(), target: target.to_path_buf() });
@@ -109,7 +109,7 @@ impl AtomicFile {
 }
 
 /// Refuses a pipe from which another user could read a secret: in a shared folder, anyone can make it first.
-fn require_own_pipe(file: &File, path: &Path) -> io::Result<()> {
+fn require_own_pipe(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -117,15 +117,14 @@ fn require_own_pipe(file: &File, path: &Path) -> io::Result<()> {
         // The owner of this process, where the system tells it by a file.
         let owner = fs::metadata("/proc/self").map_or(pipe.uid(), |process| process.uid());
         if pipe.file_type().is_fifo() && (pipe.mode() & 0o077 != 0 || pipe.uid() != owner) {
-            let path = path.display();
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                format!("{path} is a pipe that another user can read: make it with mkfifo -m 600 {path}"),
+                "this is a pipe that another user can read; make it with mkfifo -m 600",
             ));
         }
     }
     #[cfg(not(unix))]
-    let _ = (file, path);
+    let _ = file;
     Ok(())
 }
 
