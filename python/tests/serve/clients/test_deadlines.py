@@ -270,7 +270,7 @@ class Jumping:
     sleep, ahead = staticmethod(time.sleep), 0.0
 
     def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
+        return self.ahead + time.monotonic()
 
     def jump(self) -> None:
         self.ahead += 2 * TIMEOUT_S

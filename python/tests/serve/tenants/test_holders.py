@@ -52,6 +52,8 @@ SINGLE: dict[str, str] = {
     "http.request_checks.LINGER_BYTES": "one connection",
     "http.request_checks.MAX_NAMES": "one request",
     "http.request_checks.PIECE_BYTES": "one answer",
+    "http.request_checks.SENT_BYTES": "one answer",
+    "http.server.UNSENT_BYTES": "one connection",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
     "served.index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
     "served.index.HEADER_BYTES": "one query",
