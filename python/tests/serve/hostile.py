@@ -188,7 +188,7 @@ def hostile(reply: Answer, endless: bytes = b"") -> Iterator[Seen]:
             pass
 
     with Listener(("127.0.0.1", 0), Handler) as server:
-        server.socket.settimeout(1.0)  # a connection that is gone when it is accepted ends nothing
+        server.socket.settimeout(1.0)  # so that no wait in accept keeps `shutdown` waiting
         seen.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
