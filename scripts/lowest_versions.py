@@ -4,7 +4,7 @@
 
 What an extra needs of another library can rule out that library's oldest version. So each group of extras has
 an environment, with the tests of what it installs, and whatever else those tests import. The extension is the
-one that `make build` built. PyTorch and Ray are not tried: they take gigabytes.
+one that `make test` tests. PyTorch and Ray are not tried: they take gigabytes.
 """
 
 import argparse
