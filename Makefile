@@ -56,8 +56,10 @@ WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web
 # Tests in Python run in so many processes, each with one thread of the engine. Some take a gigabyte of memory.
 WORKERS ?= 2
 EXTRAS := check federated images plot serve sklearn storage
-# Extras of which each has Ray in a version of its own: an environment for each, for `make test-full` alone.
+# Environments of `make test-full` alone, one each: extras that have Ray, each in a version of its own, and a group of
+# libraries whose models are read.
 RAY_EXTRAS := cluster simulation
+FULL_GROUPS := boosters
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
@@ -132,8 +134,8 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 #                    limit of memory, which take a minute or more and whose parts have quick tests; the peak of a
 #                    bootstrapped network, where that of a small one is quick; constants that papers print; more drawn
 #                    cases of python/tests/testbed; the cells of matrices (python/tests/matrices.py) whose every value
-#                    another cell has. With them all other tests, where PostgreSQL and the client in C have their
-#                    packages
+#                    another cell has. With them all other tests, where PostgreSQL, the client in C, LightGBM, pandas
+#                    and XGBoost have their packages
 #   ray-full         Ray in the two versions that the cluster and Flower's simulation need: environments of 300 MB
 #   fuzz             compiles the engine again with libFuzzer's counters and runs for a minute; the stored inputs are
 #                    tests in Rust and in Python, which `make test` runs
@@ -160,14 +162,15 @@ full-system: needs-apt-get.apt ## Install what `make test-full` needs from Debia
 	$(SUDO) apt-get install --yes --no-install-recommends $$(grep -v '^#' requirements/full.apt)
 
 # The page, for the browser's client in Node against a hostile server.
-python-full: tested $(PAGE)/.built
-	KEYWRIGHT_SKIPS=error $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(AN_HOUR) \
-	  -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/operation/test_image.py \
+python-full: tested target/full/boosters/.installed $(PAGE)/.built
+	target/full/boosters/$(PROGRAMS)/python scripts/tested_extension.py $(TARGET)/debug
+	KEYWRIGHT_SKIPS=error target/full/boosters/$(PROGRAMS)/pytest --numprocesses $(WORKERS) --dist loadfile \
+	  --no-loadscope-reorder $(AN_HOUR) -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/operation/test_image.py \
 	  --ignore python/tests/federated/test_simulation.py
 
-ray-full: tested $(RAY_EXTRAS:%=target/ray/%/.installed)
-	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/cluster/$(PROGRAMS)/python -m pytest $(AN_HOUR) python/tests/serve/cluster
-	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/simulation/$(PROGRAMS)/python -m pytest $(AN_HOUR) \
+ray-full: tested $(RAY_EXTRAS:%=target/full/%/.installed)
+	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/full/cluster/$(PROGRAMS)/python -m pytest $(AN_HOUR) python/tests/serve/cluster
+	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/full/simulation/$(PROGRAMS)/python -m pytest $(AN_HOUR) \
 	  python/tests/federated/test_simulation.py
 
 check: format-check lint types bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
@@ -266,7 +269,7 @@ release-check: test-full ## Run the second lane, then go through the check-list 
 publish: $(VENV)/.installed
 	cd scripts && $(BIN)/python -m release.publish $(REGISTRY) $(if $(DRY_RUN),--dry-run)
 
-test-lowest: build ## Run the tests with the oldest versions of what the package needs (PyTorch and Ray left out)
+test-lowest: tested ## Run the tests with the oldest versions of what the package needs (PyTorch and Ray left out)
 	$(BIN)/python scripts/lowest_versions.py $(NAMES)
 
 mutants: build ## Plant faults in the Python package, one at a time, and require that a test finds each
@@ -282,7 +285,7 @@ web-demo: build web ## Serve the page on the loopback: draw a digit that the ser
 needs-browser: needs-node.nodejs
 	@test -x $(CHROMIUM) || { echo "$(CHROMIUM) is missing: CHROMIUM=PATH names a browser"; exit 1; }
 
-web-test: needs-browser build web ## Test the page in Chromium (needs npm and chromium)
+web-test: needs-browser tested web ## Test the page in Chromium (needs npm and chromium)
 	CHROMIUM=$(CHROMIUM) node --test $(AN_HOUR_IN_NODE) web/tests/*.test.mjs
 
 web-bench: needs-browser web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
@@ -344,12 +347,12 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 	$(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/dev.txt
-	for extra in $(RAY_EXTRAS); do \
-	  $(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --extra $$extra --universal --python-version 3.11 \
+	for more in $(RAY_EXTRAS:%=extra=%) $(FULL_GROUPS:%=group=%); do name=$${more#*=}; \
+	  $(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --$$more --universal --python-version 3.11 \
 	    --constraint requirements/dev.txt --generate-hashes --no-emit-index-url --upgrade --quiet \
-	    --custom-compile-command "make lock" --output-file target/$$extra.txt && \
+	    --custom-compile-command "make lock" --output-file target/$$name.txt && \
 	  awk 'NR == FNR { if (/^[a-z0-9]/) base[$$1] = 1; next } /^[a-z0-9]/ { skip = ($$1 in base) } !skip' \
-	    requirements/dev.txt target/$$extra.txt > requirements/$$extra.txt || exit 1; \
+	    requirements/dev.txt target/$$name.txt > requirements/$$name.txt || exit 1; \
 	done
 	for tools in dist hardware; do \
 	  $(BIN)/uv pip compile requirements/$$tools.in --universal --python-version 3.11 \
@@ -415,7 +418,7 @@ $(HARDWARE_VENV)/.installed: requirements/hardware.txt $(VENV)/.installed
 	$(BIN)/python scripts/install_pins.py --python $(HARDWARE_BIN)/python requirements/hardware.txt
 	touch $@
 
-target/ray/%/.installed: requirements/dev.txt requirements/%.txt $(VENV)/.installed
+target/full/%/.installed: requirements/dev.txt requirements/%.txt $(VENV)/.installed
 	$(PYTHON) -m venv --clear $(@D)
 	$(BIN)/python scripts/install_pins.py --python $(@D)/$(PROGRAMS)/python requirements/dev.txt requirements/$*.txt
 	touch $@

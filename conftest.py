@@ -32,6 +32,7 @@ NO_TOOL_HELPS = (
     "this client reads the fields that it knows",
     "these are the tests within",
     "no file system may be mounted here",
+    "only root can give a pipe to another user",
     "there is no actionlint",
 )
 """Reasons to skip a test that hold for `make test-full` too."""

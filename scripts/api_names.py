@@ -20,7 +20,8 @@ PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "python"
 BEGIN, END = "<!-- written by scripts/api_names.py -->", "<!-- end -->"
 TABLE = re.compile(rf"{BEGIN}\n.*?{END}\n\n", re.DOTALL)
 THREADS = re.compile(r"Thread safety: (any|one)\b(?:[^.,;]*, except for (`\w+`(?: and `\w+`)*))?")
-ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
+ENTRY = re.compile(r"^::: (keywright(?!\.serve\.cluster)[\w.]*)$", re.MULTILINE)
+"""Without those that cannot be imported without Ray: only the site shows them."""
 
 
 def resolved(name: str) -> object:

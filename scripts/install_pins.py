@@ -63,22 +63,29 @@ def options(configured: Mapping[str, str]) -> list[str] | None:
     return arguments
 
 
+def pip_settings() -> dict[str, str]:
+    """The user's settings for `pip install`."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    return settings(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def uv_environment(configured: Mapping[str, str]) -> dict[str, str]:
+    """The environment of uv for settings of pip."""
+    return os.environ | ({"SSL_CERT_FILE": configured["cert"]} if "cert" in configured else {})
+
+
 def install(python: str, lists: Sequence[Path]) -> list[str]:
     """Install the packages of the lists for an interpreter; return the command that did."""
     strict = ["--quiet", "--no-deps", "--require-hashes"]
     files = [word for path in lists for word in ("-r", str(path))]
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
-    )
-    configured = settings(listed.stdout)
+    configured = pip_settings()
     arguments = options(configured)
     environment, command = dict(os.environ), [python, "-m", "pip", "install", "--no-compile", *strict, *files]
     if arguments is not None and (find_spec("uv") is not None or install_uv(lists)):
         # Settings of uv itself would hold over those of pip.
         command = [sys.executable, "-m", "uv", "--no-config", "pip", "install", f"--python={python}"]
         command += [*strict, *arguments, *files]
-        if "cert" in configured:
-            environment["SSL_CERT_FILE"] = configured["cert"]
+        environment = uv_environment(configured)
     subprocess.run(command, env=environment, check=True)
     return command
 

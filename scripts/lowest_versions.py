@@ -4,7 +4,7 @@
 
 What an extra needs of another library can rule out that library's oldest version. So each group of extras has
 an environment, with the tests of what it installs, and whatever else those tests import. The extension is the
-one that `make build` built. PyTorch and Ray are not tried: they take gigabytes.
+one that `make test` tests. PyTorch and Ray are not tried: they take gigabytes.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import install_pins
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -48,13 +49,13 @@ def run(*command: str | Path, env: dict[str, str] | None = None) -> int:
     return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
 
 
-def require(*command: str | Path) -> None:
+def require(*command: str | Path, env: dict[str, str] | None = None) -> None:
     """Run a command.
 
     Raises:
         SystemExit: it failed.
     """
-    if run(*command) != 0:
+    if run(*command, env=env) != 0:
         raise SystemExit(f"this failed: {' '.join(map(str, command))}")
 
 
@@ -73,17 +74,19 @@ def test(name: str, group: Group, python: str) -> int:
     """Make the environment of a group and run its tests; returns the status of pytest."""
     uv, venv, lowest = Path(sys.executable).with_name("uv"), FOLDER / name, FOLDER / f"{name}.txt"
     require(uv, "venv", "--quiet", "--clear", "--python", python, venv)
-    interpreter = venv / "bin" / "python"
+    interpreter, configured = venv / "bin" / "python", install_pins.pip_settings()
+    target = ("--quiet", "--python", interpreter, *(install_pins.options(configured) or ()))
+    environment = install_pins.uv_environment(configured)
     require(
-        *(uv, "pip", "compile", "--quiet", "--resolution", "lowest-direct", "--python", interpreter),
+        *(uv, "pip", "compile", "--resolution", "lowest-direct", *target),
         *(word for extra in group.extras for word in ("--extra", extra)),
         *("pyproject.toml", "--output-file", lowest),
+        env=environment,
     )
-    target = ("--quiet", "--python", interpreter)
-    require(uv, "pip", "install", *target, "--requirement", lowest)
+    require(uv, "pip", "install", *target, "--requirement", lowest, env=environment)
     constraint = FOLDER / f"{name}-direct.txt"
     constraint.write_text("".join(direct(lowest.read_text(encoding="utf-8"), group.extras)), encoding="utf-8")
-    require(uv, "pip", "install", *target, "--constraint", constraint, *TOOLS)
+    require(uv, "pip", "install", *target, "--constraint", constraint, *TOOLS, env=environment)
     (site,) = (venv / "lib").glob("python3*/site-packages")
     (site / "keywright.pth").write_text(f"{ROOT / 'python'}\n", encoding="utf-8")
     folders = [f"python/tests/{folder}" for folder in group.tests]

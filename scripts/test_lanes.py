@@ -159,6 +159,32 @@ def test_the_record_is_of_these_tests() -> None:
     assert len(gone) <= len(record) / 10, f"run `make durations`: {gone} do not exist"
 
 
+NAMES = {"PIL": "pillow", "sklearn": "scikit-learn", "xgboost": "xgboost-cpu"}
+"""Modules that have another name than the package that installs them."""
+
+
+def optional_modules(path: Path) -> set[str]:
+    """Modules of others without which tests are skipped or cases left out."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(ast.Name(name) | ast.Attribute(_, name), [ast.Constant(str() as module)]):
+                if name in ("importorskip", "find_spec"):
+                    modules.add(module.partition(".")[0])
+    return modules - {"studies"}
+
+
+def test_the_second_lane_installs_every_package_that_tests_are_skipped_without() -> None:
+    lists = ["dev", *goals("RAY_EXTRAS"), *goals("FULL_GROUPS")]
+    pins = "\n".join((ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8") for name in lists)
+    folders = [ROOT / name for name in ("python/tests", "benchmarks/tests", "scripts")]
+    modules = set().union(*(optional_modules(path) for folder in folders for path in folder.rglob("*.py")))
+    excused = re.findall(r'"(\w+) is not installed"', (ROOT / "conftest.py").read_text(encoding="utf-8"))
+    assert {"pandas", "ray", "xgboost"} <= modules
+    packages = {NAMES.get(module, module) for module in modules - {*excused}}
+    assert not packages - {*re.findall(r"^([a-z0-9-]+)==", pins, re.MULTILINE)}
+
+
 TESTS = """import pytest
 
 @pytest.mark.skip("no tool")

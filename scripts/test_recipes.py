@@ -154,6 +154,7 @@ def test_the_second_lane_leaves_nothing_out(goal: str) -> None:
 ENVIRONMENTS = {
     "$(BIN)/": {"$(VENV)/.installed", "$(VENV)/.made", "build", "tested", "built"},
     "$(HARDWARE_BIN)/": {"$(HARDWARE_VENV)/.installed", "built"},
+    "target/full/": {"target/full/boosters/.installed", "$(RAY_EXTRAS:%=target/full/%/.installed)"},
     "$(DENY) ": {"$(DENY)"},
     "$(BINDGEN) ": {"$(BINDGEN)"},
 }

@@ -34,9 +34,9 @@ export async function workplace() {
   await mkdir(screens, { recursive: true });
   const children = new Set();
   const compile = async (kind) => {
-    const made = join(folder, kind);
-    await run(join(bin, "python"), [join(root, "web", "tests", "small_model.py"), made, kind]);
-    return made;
+    const model = join(folder, kind);
+    await run(join(bin, "python"), [join(root, "web", "tests", "small_model.py"), model, kind]);
+    return model;
   };
   const serve = async (model, ...options) => {
     const child = spawn(
@@ -60,18 +60,18 @@ export async function workplace() {
  * of the digit model, and the additions of `then`.
  */
 export function setting(then = async () => {}) {
-  const made = { browser: null, place: null, model: "" };
+  const fixtures = { browser: null, place: null, model: "" };
   before(async () => {
-    made.place = await workplace();
-    made.model = await made.place.compile("digits");
-    made.browser = await launch();
-    await then(made);
+    fixtures.place = await workplace();
+    fixtures.model = await fixtures.place.compile("digits");
+    fixtures.browser = await launch();
+    await then(fixtures);
   });
   after(async () => {
-    await made.browser?.close();
-    await made.place?.remove();
+    await fixtures.browser?.close();
+    await fixtures.place?.remove();
   });
-  return made;
+  return fixtures;
 }
 
 export async function end(child, signal) {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { answer, code, digits, draw, end, network, open, ready, setting } from "./harness.mjs";
 
-const made = setting();
+const fixtures = setting();
 
 /** Records the offsets of the pieces of keys, and the number of key sets that begin. */
 function watch(page) {
@@ -30,9 +30,9 @@ async function asked(page, address, digit) {
 }
 
 test("keys, a ciphertext and an answer that are cut at any byte arrive", async () => {
-  const [child, address] = await made.place.serve(made.model);
+  const [child, address] = await fixtures.place.serve(fixtures.model);
   const link = await network(address);
-  const page = await open(made.browser);
+  const page = await open(fixtures.browser);
   const seen = watch(page);
   await ready(page, link.url);
   link.leave();
@@ -66,9 +66,9 @@ test("keys, a ciphertext and an answer that are cut at any byte arrive", async (
 });
 
 test("a network that is away for some seconds is waited for, while keys are sent and while the server computes", async () => {
-  const [child, address] = await made.place.serve(made.model);
+  const [child, address] = await fixtures.place.serve(fixtures.model);
   const link = await network(address);
-  const page = await open(made.browser);
+  const page = await open(fixtures.browser);
   const seen = watch(page);
   const away = async () => {
     link.leave();
@@ -88,9 +88,9 @@ test("a network that is away for some seconds is waited for, while keys are sent
 });
 
 test("a server that is away for long gets the rest when it is back", async () => {
-  const [child, address] = await made.place.serve(made.model);
+  const [child, address] = await fixtures.place.serve(fixtures.model);
   const link = await network(address);
-  const page = await open(made.browser);
+  const page = await open(fixtures.browser);
   const seen = watch(page);
   page.on("request", () => seen.offsets.length > 1 && link.leave());
   await ready(page, link.url);
@@ -112,9 +112,9 @@ test("a server that is away for long gets the rest when it is back", async () =>
 
 for (const [what, keeps] of [["goes on where it was, of a server that keeps its state", true], ["begins anew, of one that does not", false]]) {
   test(`an upload in whose middle the server is killed and started again ${what}`, async () => {
-    const state = keeps ? ["--state", join(made.place.folder, "kept")] : [];
-    let [child, address] = await made.place.serve(made.model, ...state);
-    const page = await open(made.browser);
+    const state = keeps ? ["--state", join(fixtures.place.folder, "kept")] : [];
+    let [child, address] = await fixtures.place.serve(fixtures.model, ...state);
+    const page = await open(fixtures.browser);
     const seen = watch(page);
     const killed = new Promise((resolve) => {
       page.on("request", async () => {
@@ -127,7 +127,7 @@ for (const [what, keeps] of [["goes on where it was, of a server that keeps its 
     await asked(page, address, 0);
     await killed;
     // No button is pressed.
-    [child] = await made.place.serve(made.model, ...state, "--port", new URL(address).port);
+    [child] = await fixtures.place.serve(fixtures.model, ...state, "--port", new URL(address).port);
     assert.equal(await answer(page), "0");
     assert.equal(seen.sets, keeps ? 1 : 2);
     assert.equal(seen.offsets.filter((offset) => offset === 0).length, keeps ? 1 : 2);
@@ -138,9 +138,9 @@ for (const [what, keeps] of [["goes on where it was, of a server that keeps its 
 }
 
 test("keys that a killed server lost are sent again", async () => {
-  const state = join(made.place.folder, "lost");
-  let [child, address] = await made.place.serve(made.model, "--state", state);
-  const page = await open(made.browser);
+  const state = join(fixtures.place.folder, "lost");
+  let [child, address] = await fixtures.place.serve(fixtures.model, "--state", state);
+  const page = await open(fixtures.browser);
   const seen = watch(page);
   const killed = new Promise((resolve) => {
     page.on("request", async () => {
@@ -160,7 +160,7 @@ test("keys that a killed server lost are sent again", async () => {
   const { size } = await stat(part);
   assert.ok(size > 100_000, `${size} bytes have come`);
   await truncate(part, size - 70_001);
-  [child] = await made.place.serve(made.model, "--state", state, "--port", new URL(address).port);
+  [child] = await fixtures.place.serve(fixtures.model, "--state", state, "--port", new URL(address).port);
   assert.equal(await answer(page), "0");
   assert.equal(seen.sets, 1);
   assert.ok(seen.offsets.includes(size - 70_001));
@@ -169,13 +169,13 @@ test("keys that a killed server lost are sent again", async () => {
 });
 
 test("a server that forgot the keys between two questions gets new ones", async () => {
-  let [child, address] = await made.place.serve(made.model);
-  const page = await open(made.browser);
+  let [child, address] = await fixtures.place.serve(fixtures.model);
+  const page = await open(fixtures.browser);
   const seen = watch(page);
   await asked(page, address, 0);
   assert.equal(await answer(page), "0");
   await end(child, "SIGKILL");
-  [child] = await made.place.serve(made.model, "--port", new URL(address).port);
+  [child] = await fixtures.place.serve(fixtures.model, "--port", new URL(address).port);
   await page.click("#clear");
   await draw(page, digits[1]);
   await page.click("#ask");
@@ -186,8 +186,8 @@ test("a server that forgot the keys between two questions gets new ones", async 
 });
 
 test("keys that expired between two questions are made anew", async () => {
-  const [child, address] = await made.place.serve(made.model, "--expiry", "10");
-  const page = await open(made.browser);
+  const [child, address] = await fixtures.place.serve(fixtures.model, "--expiry", "10");
+  const page = await open(fixtures.browser);
   const seen = watch(page);
   let keys = "";
   page.on("request", (request) => request.method() === "PATCH" && (keys = request.url().split("?")[0]));
@@ -207,15 +207,15 @@ test("keys that expired between two questions are made anew", async () => {
 });
 
 test("a model that is served no more is followed to its next version", async () => {
-  const state = ["--state", join(made.place.folder, "versions")];
-  let [child, address] = await made.place.serve(made.model, ...state);
-  const page = await open(made.browser);
+  const state = ["--state", join(fixtures.place.folder, "versions")];
+  let [child, address] = await fixtures.place.serve(fixtures.model, ...state);
+  const page = await open(fixtures.browser);
   const refusals = [];
   page.on("response", (response) => response.status() === 410 && refusals.push(response.url()));
   await asked(page, address, 0);
   assert.equal(await answer(page), "0");
   await end(child, "SIGTERM");
-  [child] = await made.place.serve(await made.place.compile("words"), ...state, "--port", new URL(address).port);
+  [child] = await fixtures.place.serve(await fixtures.place.compile("words"), ...state, "--port", new URL(address).port);
   await page.click("#clear");
   await draw(page, digits[7]);
   await page.click("#ask");
@@ -227,9 +227,9 @@ test("a model that is served no more is followed to its next version", async () 
 });
 
 test("two tabs at once each get their own answer", async () => {
-  const [child, address] = await made.place.serve(made.model);
+  const [child, address] = await fixtures.place.serve(fixtures.model);
   // Both in one browser, like two tabs of one user.
-  const first = await open(made.browser);
+  const first = await open(fixtures.browser);
   const second = await first.context().newPage();
   const seen = [watch(first), watch(second)];
   await second.bringToFront();

@@ -11,13 +11,13 @@ import { test } from "node:test";
 import { launch, open, ready, root, setting } from "./harness.mjs";
 
 let url;
-const made = setting(async ({ place, model }) => {
+const fixtures = setting(async ({ place, model }) => {
   [, url] = await place.serve(model);
 });
 
 /** The README's program, compiled with the packed package as its dependency. */
 async function compiled() {
-  const folder = join(made.place.folder, "caller");
+  const folder = join(fixtures.place.folder, "caller");
   const installed = join(folder, "node_modules", "keywright-client");
   await mkdir(installed, { recursive: true });
   const packing = ["pack", "--json", "--pack-destination", folder];
@@ -57,12 +57,12 @@ test("the package has what belongs in it, and its README's program compiles and 
   assert.deepEqual(names, ["LICENSE", "README.md", ...modules, ...wasm, "package.json"].sort());
   assert.ok(size < 350_000, `${size} bytes`);
 
-  const page = await open(made.browser);
+  const page = await open(fixtures.browser);
   await page.context().route("**/classify.js", (route) =>
     route.fulfill({ contentType: "text/javascript", body: program.replace('"keywright-client"', '"/client/dist/index.js"') }),
   );
   // At 128 bits: the README's program accepts nothing else.
-  const [, address] = await made.place.serve(await made.place.compile("slots"));
+  const [, address] = await fixtures.place.serve(await fixtures.place.compile("slots"));
   await ready(page, address);
   const scores = await page.evaluate(async () => {
     const { classify } = await import("/classify.js");
@@ -92,10 +92,10 @@ async function codes(page, work) {
 }
 
 test("what a caller gets wrong has a code", async () => {
-  const page = await open(made.browser);
+  const page = await open(fixtures.browser);
   const sets = [];
   page.on("request", (request) => request.url().endsWith("/v1/keys") && sets.push(request));
-  const found = await codes(page, async () => {
+  const observed = await codes(page, async () => {
     const { Session } = await import("/client/dist/index.js");
     const zeros = (count, first = 0) => [first, ...new Array(count - 1).fill(0)];
     const session = new Session();
@@ -124,7 +124,7 @@ test("what a caller gets wrong has a code", async () => {
     await session.close();
     return codes;
   });
-  assert.deepEqual(found, [
+  assert.deepEqual(observed, [
     "bad_request", "bad_request", "other_model", "insecure", "[-1,1]", "number_range", "length", null, "keys_incomplete", true,
     "length", "length", "length",
     ...new Array(5).fill("number_range"),
@@ -135,8 +135,8 @@ test("what a caller gets wrong has a code", async () => {
 });
 
 test("a server refuses what looks like a secret key, wherever it is put", async () => {
-  const page = await open(made.browser);
-  const found = await codes(page, async () => {
+  const page = await open(fixtures.browser);
+  const observed = await codes(page, async () => {
     const { Server } = await import("/client/dist/server.js");
     const { readManifest } = await import("/client/dist/manifest.js");
     const { default: load, Client } = await import("/client/dist/wasm/keywright_client_wasm.js");
@@ -163,12 +163,12 @@ test("a server refuses what looks like a secret key, wherever it is put", async 
       await codeOf(() => server.json("DELETE", second)),
     ];
   });
-  assert.deepEqual(found, ["secret_refused", "unknown_keys", "keys_incomplete", "secret_refused", null]);
+  assert.deepEqual(observed, ["secret_refused", "unknown_keys", "keys_incomplete", "secret_refused", null]);
   await page.context().close();
 });
 
 test("a page that came over plain HTTP from elsewhere says what it needs", async () => {
-  const [, address] = await made.place.serve(made.model, "--name", "phone.test");
+  const [, address] = await fixtures.place.serve(fixtures.model, "--name", "phone.test");
   const far = await launch(["--host-resolver-rules=MAP phone.test 127.0.0.1"]);
   const page = await open(far);
   await page.goto(`http://phone.test:${new URL(address).port}`);

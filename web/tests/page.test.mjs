@@ -10,10 +10,10 @@ import { answer, code, digits, draw, insecurely, launch, open as openIn, ready a
 const SECRET = Buffer.from("\x89KWRT\r\n\x1a", "latin1");
 
 let url;
-const made = setting(async ({ place, model }) => {
+const fixtures = setting(async ({ place, model }) => {
   [, url] = await place.serve(model);
 });
-const open = (options = {}, from = made.browser) => openIn(from, options);
+const open = (options = {}, from = fixtures.browser) => openIn(from, options);
 const ready = (page, address = url) => visit(page, address);
 
 test("digits that are drawn are answered, and no secret leaves the tab", async () => {
@@ -132,9 +132,9 @@ test("whoever cancels the keys while drawing gets them only with the next questi
 });
 
 test("a model for slots has small keys, and its first answer comes as promised", async () => {
-  const [, address] = await made.place.serve(await made.place.compile("slots"));
+  const [, address] = await fixtures.place.serve(await fixtures.place.compile("slots"));
   // Without a look at every byte that is sent, which takes longer than sending it.
-  const page = await (await made.browser.newContext()).newPage();
+  const page = await (await fixtures.browser.newContext()).newPage();
   page.setDefaultTimeout(0);
   await page.goto(address);
   await page.waitForFunction(() => document.getElementById("cost").dataset.seconds !== undefined);
@@ -276,7 +276,7 @@ test("keys are deleted on the server when the page is left", async () => {
 });
 
 test("a model of pictures takes pictures and shows words", async () => {
-  const [, address] = await made.place.serve(await made.place.compile("colours"));
+  const [, address] = await fixtures.place.serve(await fixtures.place.compile("colours"));
   for (const [name, options] of [
     ["picture-light", {}],
     ["picture-phone-dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
@@ -341,8 +341,8 @@ for (const [name, reply, expected] of [
   test(`a manifest that ${name} is named`, async () => {
     const page = await open();
     await page.context().route("**/v1/model", async (route) => {
-      const made = await reply();
-      return made === null ? route.abort() : route.fulfill(made);
+      const answer = await reply();
+      return answer === null ? route.abort() : route.fulfill(answer);
     });
     await page.goto(insecurely(url));
     assert.equal(await code(page), expected);

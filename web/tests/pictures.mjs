@@ -62,10 +62,10 @@ try {
       { timeout },
     );
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
-    const [error, found] = await Promise.all(["#error", "#label"].map((id) => page.locator(id).textContent()));
+    const [error, answer] = await Promise.all(["#error", "#label"].map((id) => page.locator(id).textContent()));
     if (error) throw new Error(error);
-    right += found === label;
-    answers.push(found);
+    right += answer === label;
+    answers.push(answer);
     asked.scores.push((await page.locator("#scores .number").allTextContents()).map(Number));
     // The encrypted numbers, channel by channel: those of the small picture.
     const pixels = await page.evaluate(() => {
@@ -74,7 +74,7 @@ try {
       return [0, 1, 2].flatMap((channel) => Array.from(data).filter((_, i) => i % 4 === channel));
     });
     asked.pixels.push(pixels);
-    console.log(`${label} ${image}: ${found}, ${seconds} s`);
+    console.log(`${label} ${image}: ${answer}, ${seconds} s`);
   }
   for (const row of await page.locator("#travel tr").all()) console.log((await row.locator("th, td").allTextContents()).join(" | "));
   console.log(await page.locator("#keys-note").textContent());

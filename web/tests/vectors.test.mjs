@@ -53,8 +53,8 @@ test("every form has the bytes that were computed by definition", async () => {
     const publicKey = client.publicKey();
     const seeded = [client.encrypt(numbers), client.encryptCompact(numbers, 2)];
     const encryptor = new Encryptor(parameters, publicKey, entropy(2));
-    const made = [client.secretBytes(), publicKey, ...seeded, encryptor.encrypt(numbers), encryptor.encryptCompact(numbers, 4, 1)];
-    assert.deepEqual(made.flatMap((bytes) => [BigInt(bytes.length), BigInt(crc32(bytes))]), objects, line);
+    const results = [client.secretBytes(), publicKey, ...seeded, encryptor.encrypt(numbers), encryptor.encryptCompact(numbers, 4, 1)];
+    assert.deepEqual(results.flatMap((bytes) => [BigInt(bytes.length), BigInt(crc32(bytes))]), objects, line);
   }
 });
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, cast
 
@@ -97,9 +97,9 @@ PAGE: Page = {"/": ("text/html", b"<p>page</p>")}
 
 
 @contextmanager
-def listening(service: Service, port: int = 0, page: Page | None = PAGE) -> Iterator[Server]:
-    """A server of a service, in a thread."""
-    with Server(service, port=port, page=page) as server:
+def running(server: Server) -> Iterator[Server]:
+    """A server in a thread."""
+    with server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -107,6 +107,11 @@ def listening(service: Service, port: int = 0, page: Page | None = PAGE) -> Iter
         finally:
             server.shutdown()
             thread.join()
+
+
+def listening(service: Service, port: int = 0, page: Page | None = PAGE) -> AbstractContextManager[Server]:
+    """A server of a service, in a thread."""
+    return running(Server(service, port=port, page=page))
 
 
 class GatedWorkers(Workers):

@@ -240,12 +240,12 @@ cancel.addEventListener("click", () => {
 });
 
 /** Adapts the page to a model: drawing of digits, or coloured pictures. */
-function suit(found: ModelInfo): void {
-  if (!drawing.suit(found.inputShape)) {
-    throw new ClientError("other_model", `This page has no input for the model's shape ${found.inputShape.join(" x ")}.`);
+function suit(model: ModelInfo): void {
+  if (!drawing.suit(model.inputShape)) {
+    throw new ClientError("other_model", `This page has no input for the model's shape ${model.inputShape.join(" x ")}.`);
   }
   if (drawing.thing === "digit") return;
-  const [, height, width] = found.inputShape;
+  const [, height, width] = model.inputShape;
   document.title = element("title").textContent = "A picture that the server never sees";
   element("draw-title").textContent = "Your picture";
   element("lead").textContent =
@@ -254,7 +254,7 @@ function suit(found: ModelInfo): void {
   document.querySelectorAll(".thing").forEach((word) => (word.textContent = "picture"));
   element("draw-help").textContent =
     `Drop a picture here, or choose one: its middle is scaled to ${width} x ${height} pixels. ` +
-    `The model knows ${found.labels.join(", ")}.`;
+    `The model knows ${model.labels.join(", ")}.`;
 }
 
 async function connect(): Promise<void> {

@@ -7,31 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from keywright.errors import PackageMissingError
 
-from .routing import Costs, Router, Task
-
 if TYPE_CHECKING:
-    from .deployment import Replicas, deployment
+    from .deployment import Replicas
     from .index_actor import IndexActor
     from .ray_workers import RayWorkers
 
-__all__ = ["Costs", "IndexActor", "RayWorkers", "Replicas", "Router", "Task", "deployment"]
+__all__ = ["IndexActor", "RayWorkers", "Replicas"]
 
-_NEEDS_RAY = {
+_MODULES = {
     "IndexActor": "index_actor",
     "RayWorkers": "ray_workers",
     "Replicas": "deployment",
-    "deployment": "deployment",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs Ray on first use."""
-    if name in _NEEDS_RAY:
+    if name in _MODULES:
         # Ray reads it during its import. A thread of Ray Serve that still works after `ray.shutdown` would
         # otherwise start a cluster of its own.
         os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         try:
-            return getattr(import_module(f"{__name__}.{_NEEDS_RAY[name]}"), name)
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         except ModuleNotFoundError as error:
             raise PackageMissingError(str(error.name), "cluster") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

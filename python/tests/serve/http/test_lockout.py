@@ -32,8 +32,8 @@ from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.holders import MANY, neighbourhood
 from tests.serve.http.test_http import ask, raw, wait
-from tests.serve.http.test_tls import make_certificate, running, trusting
-from tests.serve.network import WORKERS, listening
+from tests.serve.http.test_tls import make_certificate, trusting
+from tests.serve.network import WORKERS, listening, running
 
 PLACES = 24
 FEW = ServiceLimits(connections=PLACES)

@@ -9,10 +9,8 @@ import http.client
 import ipaddress
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -32,6 +30,7 @@ from keywright.serve.http import connections
 from keywright.serve.http.connection_slots import READS, Pace
 from starlette.types import Receive, Scope, Send
 from tests.serve.http.test_http import ask
+from tests.serve.network import running
 
 
 def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
@@ -61,18 +60,6 @@ def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
         )
     )
     return paths
-
-
-@contextmanager
-def running(server: Server) -> Iterator[Server]:
-    with server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def shown(server: Server, version: ssl.TLSVersion | None = None) -> bytes:

@@ -31,8 +31,7 @@ from keywright.serve.overview import (
 )
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.http.test_http import ask, raw, wait
-from tests.serve.http.test_tls import running
-from tests.serve.network import WORKERS, listening
+from tests.serve.network import WORKERS, listening, running
 from tests.serve.tenants.test_accounts import bearer
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]

@@ -28,8 +28,8 @@ from keywright.serve.uploads.buffers import (
 from starlette.types import Receive, Scope, Send
 from tests.serve.evaluation.test_slow_readers import resident
 from tests.serve.http.test_http import wait as wait_until
-from tests.serve.http.test_tls import make_certificate, running
-from tests.serve.network import WORKERS
+from tests.serve.http.test_tls import make_certificate
+from tests.serve.network import WORKERS, running
 
 COUNT = 96
 BODY = 8 << 20

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from keywright.serve.service import StorageAddresses
 from keywright.serve.storage import Storage, open_storage
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -58,6 +59,11 @@ class Place:
     objects: str | None = None
     records: str | None = None
     _open: list[Storage] = field(default_factory=list)
+
+    @property
+    def addresses(self) -> StorageAddresses:
+        """The addresses for a service in its folder."""
+        return StorageAddresses(objects=self.objects, records=self.records)
 
     def open(self) -> Storage:
         """Open it, as the next process does."""

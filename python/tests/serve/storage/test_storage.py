@@ -17,7 +17,6 @@ from keywright.errors.service import BusyError, ConfigurationError, UploadError
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service
-from keywright.serve.service import StorageAddresses
 from keywright.serve.storage import objects as objects_module
 from keywright.serve.storage import open_storage, records
 from keywright.serve.storage.records import MIGRATIONS
@@ -329,7 +328,7 @@ def test_answers_are_right_with_servers_also_after_a_restart(
         thin,
         place.folder,
         workers=WORKERS,
-        addresses=StorageAddresses(objects=place.objects, records=place.records),
+        addresses=place.addresses,
     )
     with listening(first) as server:
         session = RemoteModel(server.url, insecure=True).session()
@@ -341,7 +340,7 @@ def test_answers_are_right_with_servers_also_after_a_restart(
         thin,
         place.folder,
         workers=WORKERS,
-        addresses=StorageAddresses(objects=place.objects, records=place.records),
+        addresses=place.addresses,
     )
     with listening(after) as server:
         session.remote = RemoteModel(server.url, insecure=True)

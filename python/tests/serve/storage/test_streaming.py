@@ -20,7 +20,6 @@ from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.served.model import ServedModel
-from keywright.serve.service import StorageAddresses
 from keywright.serve.storage.external.copies import Copies
 from keywright.serve.storage.incoming_file import IncomingFile
 from keywright.serve.uploads.upload_store import order_of_parts
@@ -159,7 +158,7 @@ def served(
         thin,
         place.folder,
         workers=WORKERS,
-        addresses=StorageAddresses(objects=place.objects, records=place.records),
+        addresses=place.addresses,
     )
     monkeypatch.setattr(key_upload, "PART_BYTES", 1 << 19)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:

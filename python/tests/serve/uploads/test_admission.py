@@ -15,7 +15,7 @@ from keywright.errors.service import BusyError, LimitError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service
-from keywright.serve.service import ServiceLimits, StorageAddresses
+from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import buffers as buffers_module
 from keywright.serve.uploads.buffers import Buffers
@@ -60,7 +60,7 @@ def test_parallel_uploads_of_all_kinds_stay_within_the_limit(thin: Model, place:
         workers=WORKERS,
         limits=ServiceLimits(capacity=room if limit == "places" else 64),
         quotas=quotas,
-        addresses=StorageAddresses(objects=place.objects, records=place.records),
+        addresses=place.addresses,
     )
     ways = [way for name, way in WAYS.items() if name != "direct" or service.direct.offered]
     openings = [

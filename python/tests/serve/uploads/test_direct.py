@@ -22,7 +22,6 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service
-from keywright.serve.service import StorageAddresses
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import direct
 from tests.serve.http.test_http import ask
@@ -39,7 +38,7 @@ def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
         place.folder,
         workers=WORKERS,
         quotas=quotas,
-        addresses=StorageAddresses(objects=place.objects, records=place.records),
+        addresses=place.addresses,
     )
 
 

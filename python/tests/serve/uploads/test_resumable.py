@@ -19,7 +19,6 @@ import pytest
 from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Server, Service
-from keywright.serve.service import StorageAddresses
 from tests.serve.http.test_http import ask, wait
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage.storage_servers import Place
@@ -276,7 +275,7 @@ def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Pla
         thin,
         place.folder,
         workers=WORKERS,
-        addresses=StorageAddresses(objects=place.objects, records=place.records),
+        addresses=place.addresses,
     )
     with listening(service) as server:
         upload = service.store.get(create(server)[1]["keys"])

@@ -64,7 +64,7 @@ def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ense
 def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     parameters, objective = learner["learner_model_param"], learner["objective"]["name"]
     booster, weights = learner["gradient_booster"], None
-    if booster["name"] == "dart":
+    if booster["name"] == "dart":  # up to version 3.3
         booster, weights = booster["gbtree"], booster["weight_drop"]
     elif booster["name"] != "gbtree":
         raise unsupported_attribute("", "Booster", "booster", booster["name"], "gbtree or dart")
@@ -77,6 +77,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif transform == "exponential":
         base = np.log(base)
     model = booster["model"]
+    weights = model.get("weight_drop", weights)
     stored = [_categories(each) for each in model.get("cats", {}).get("enc", ())]
     kinds = learner.get("feature_types") or []
     known = enumerate(stored or [[] for _ in kinds])

@@ -121,10 +121,15 @@ def test_lightgbm_reads_the_smallest_numbers_as_zero() -> None:
     assert left != right == trees.scores(np.asarray([[-lightgbm.ZERO, 0.0]]))[0, 0]
 
 
-def test_a_dart_booster_weights_its_trees() -> None:
-    dump = xgboost_dump("reg:squarederror")
+@pytest.mark.parametrize("version", ["3.3", "3.4"])
+def test_a_dart_booster_weights_its_trees(version: str) -> None:
+    """Up to version 3.3 it is a booster of its own; from 3.4 on, its weights are beside the trees."""
+    dump, weights = xgboost_dump("reg:squarederror"), {"weight_drop": [0.5, 2.0]}
     inner = dump["learner"]["gradient_booster"]
-    dump["learner"]["gradient_booster"] = {"name": "dart", "gbtree": inner, "weight_drop": [0.5, 2.0]}
+    if version == "3.3":
+        dump["learner"]["gradient_booster"] = {"name": "dart", "gbtree": inner} | weights
+    else:
+        inner["model"] |= weights
     sums = np.asarray([0.25, -1.0, 2.0, 2.0, 2.0, 0.25, -1.0, 0.25]) * 0.5 + 0.25 + 0.25
     assert np.allclose(scores(xgboost.of_dump(dump))["variable"][:, 0], sums, atol=1e-5)
 

@@ -129,6 +129,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*booster=dart. is deprecated:UserWarning")
 @pytest.mark.parametrize(
     ("library", "parameters"), [(name, each) for name, several in PARAMETERS.items() for each in several]
 )
