@@ -184,7 +184,7 @@ def too_large(what: str, unit: str, size: int, allowed: int, advice: str | None 
         allowed: the limit.
         advice: what else to do than to use smaller layers.
     """
-    less = advice or "use smaller images, fewer channels or a stride before wide layers"
+    less = advice or "use smaller images, shorter sequences, fewer channels or a stride before wide layers"
     return RefusalError(
         f"{what} takes {size} {unit}, but {allowed} are allowed; {less}",
         code="size",
