@@ -160,6 +160,14 @@ def test_unsupported_attributes(
     assert word in str(reason)
 
 
+def test_an_interpolation_of_many_weights_is_refused(build: Build) -> None:
+    resize = node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")
+    (reason,) = reasons(build([resize], (1, 8192), {"sizes": np.array([1, 1, 4096])}))
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "size"
+    assert reason.allowed < reason.size == 8192 * 4096
+
+
 def test_weights_that_are_not_finite(build: Build) -> None:
     weights = ONES["w"].copy()
     weights[0, 0, 0, 0] = np.nan
