@@ -359,8 +359,10 @@ def test_an_exporter_is_refused_with_its_innermost_cause() -> None:
     assert "forward() is missing an argument: 'b'" in text
     plain = str(not_exported("Two", "torch.onnx.export", ValueError("\x1b[96mFailed\x1b[0m here")))
     assert "Failed here" in plain
-    branch = ValueError("Could not guard on data-dependent expression Eq(u0, 1)")
-    assert "torch.where" in str(not_exported("Branch", "torch.onnx.export", branch))
+    branch = ValueError(
+        "Could not guard on data-dependent expression Eq(u0, 1)\n\nCaused by: (file.py:9 in f)\n"
+    )
+    assert "Eq(u0, 1); choose between results by torch.where" in str(not_exported("B", "export", branch))
 
     def _detect_is_causal_mask() -> None:
         """Branches on the values of a mask, as PyTorch's function of this name does."""
