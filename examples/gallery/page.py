@@ -11,7 +11,7 @@ from .entry import entry, names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reproduction" / "gallery.md"
-RECORDS = tuple(ROOT / "benchmarks" / "record" / f"2026-11-{day}-gallery" for day in (28, 29))
+RECORDS = tuple(ROOT / "benchmarks" / "record" / f"2026-11-{day}-gallery" for day in (28, 29, 30))
 
 INTRODUCTION = """# Published models
 

@@ -16,8 +16,8 @@ NOTHING_SHOWN = (
 NO_SUM = 1e-6
 """A sum of exponentials that is smaller than this share of the least calibrated one has no term."""
 
-COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-"""Codes by which terminals change colours."""
+LEFT_OUT = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\.?\s*(Caused by:|For more information).*", re.DOTALL)
+"""Codes by which terminals change colours, and what exporters write behind a cause about themselves."""
 
 
 class RefusalError(KeywrightError):
@@ -184,7 +184,7 @@ def too_large(what: str, unit: str, size: int, allowed: int, advice: str | None 
         allowed: the limit.
         advice: what else to do than to use smaller layers.
     """
-    less = advice or "use smaller images, fewer channels or a stride before wide layers"
+    less = advice or "use smaller images, shorter sequences, fewer channels or a stride before wide layers"
     return RefusalError(
         f"{what} takes {size} {unit}, but {allowed} are allowed; {less}",
         code="size",
@@ -282,7 +282,7 @@ def _innermost(error: BaseException) -> str:
     """Return the text of an error's first cause in one line, without the colours of a terminal."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return " ".join(COLOURS.sub("", str(error)).split()) or type(error).__name__
+    return " ".join(LEFT_OUT.sub("", str(error)).split()) or type(error).__name__
 
 
 def _functions(error: BaseException | None) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
 
+import numpy as np
 import onnx
 
 from keywright import compiler
@@ -68,8 +69,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             their ciphertexts directly, without a bootstrap by the server. "thin": clients with a single prime
             and no Fourier transform, in Python, a browser or C, that upload less than a megabyte per request;
             the server bootstraps their ciphertexts.
-        inputs: values of inputs of an ONNX model that are the same for all samples, by name; they become
-            constants. Calibration data may hold them, for the exporter of a module.
+        inputs: values of inputs that are the same for all samples, by name; they become constants.
+            Calibration data may leave them out.
         parameters: the name of a preset of `keywright.Parameters.presets()` or of
             `keywright.BootstrapperPlan.presets()`; or your own parameters, without bootstraps, or a part of
             their slots and levels as a `keywright.model.Ring`. By default the smallest preset that is deep
@@ -102,7 +103,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
     _require_samples(calibration)
     with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:
-            loaded = to_source(model, calibration)
+            loaded = to_source(model, _with_fixed(model, calibration, inputs or {}))
             if inputs and isinstance(loaded, onnx.ModelProto):
                 loaded = with_fixed_inputs(loaded, inputs)
                 calibration = _without(calibration, loaded, inputs)
@@ -161,6 +162,21 @@ def _require_samples(calibration: Any) -> None:
                 "calibration data hold no samples; pass typical ones, or leave calibration= out",
                 code="samples",
             )
+
+
+def _with_fixed(model: object, calibration: Any, fixed: Mapping[str, Any]) -> Any:
+    """Return calibration data with the values of fixed inputs, which exporters of modules ask for."""
+    forward = getattr(model, "forward", None)
+    if not fixed or not callable(forward) or calibration is None:
+        return calibration
+    names = list(inspect.signature(forward).parameters)
+    if not isinstance(calibration, Mapping):
+        calibration = {next((name for name in names if name not in fixed), ""): calibration}
+    count = len(next(iter(calibration.values())))
+    repeated = {
+        name: np.repeat(np.atleast_1d(fixed[name])[None], count, axis=0) for name in fixed if name in names
+    }
+    return repeated | dict(calibration)
 
 
 def _without(calibration: Any, loaded: onnx.ModelProto, fixed: Mapping[str, Any]) -> Any:

@@ -286,6 +286,8 @@ def test_columns_that_are_dropped_may_be_absent(dropping: Any, last: Any, tmp_pa
             program.features(without[["rooms"]][:5])
         with pytest.raises(EncodeError, match="array of shape"):
             program.features(VALUES[:5, :2])
+        with pytest.raises(EncodeError, match="no rows"):
+            program.features(frame[:0])
 
 
 def test_encrypted_answers_follow_names() -> None:

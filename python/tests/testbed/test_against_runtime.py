@@ -119,7 +119,7 @@ def interpolated(coordinates: str, mode: str, **more: Any) -> Case:
     """Return a case of an image that grows along one axis, and becomes one pixel along the other."""
     attributes = {"coordinate_transformation_mode": coordinates, "mode": mode, **more}
     scales = np.array([1, 1, 1.5, 0.3], np.float32)
-    return Case([node("Resize", "x . s", **attributes)], (2, 4, 5), {"s": scales}, encrypted=True)
+    return Case([node("Resize", "x . s", **attributes)], (2, 4, 5), {"s": scales}, opset=18, encrypted=True)
 
 
 def states(operator: str, direction: str, output: int) -> Case:
@@ -227,6 +227,14 @@ CASES: dict[str, Case] = {
         f"an image resized, {mode}, {coordinates}": interpolated(coordinates, mode)
         for mode in ("linear", "cubic")
         for coordinates in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+    },
+    **{
+        f"an image made smaller, {mode}, {coordinates}, exclude_outside = {outside}": interpolated(
+            coordinates, mode, antialias=1, exclude_outside=outside
+        )
+        for mode in ("linear", "cubic")
+        for coordinates in ("half_pixel", "align_corners")
+        for outside in (0, 1)
     },
     "a cubic resize without pixels outside": interpolated("half_pixel", "cubic", exclude_outside=1),
     "a cubic resize of another kernel": interpolated("half_pixel", "cubic", cubic_coeff_a=-0.5),

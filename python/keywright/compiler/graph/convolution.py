@@ -121,7 +121,7 @@ class Convolution:
     def explicit(self) -> SparseMatrix:
         """Return the same matrix, entry by entry. Raises `RefusalError`."""
         window = self.window
-        require_at_most("a convolution whose pixels differ", "entries", self.entries, MAX_ENTRIES)
+        require_at_most("the matrix of all pixels or tokens", "entries", self.entries, MAX_ENTRIES)
         into, origin = (channel[:, None] for channel in self.channels())
         return SparseMatrix.from_distinct(
             self.shape,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from keywright.compiler.graph.graph import Graph, Linear, operands
+from keywright.compiler.graph.graph import Graph, Linear, describe, operands
 from keywright.errors import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.operands.layout import Layout, candidates, next_power_of_two
@@ -140,7 +140,9 @@ class _Search:
             try:
                 self.costs[key] = placement_cost(list(node.matrices), sources, target, self.prices)
             except RefusalError as refusal:
-                self.costs[key], self.refusal = float("inf"), refusal
+                text = f"{describe(number, node)}: {refusal}"
+                self.costs[key] = float("inf")
+                self.refusal = RefusalError(text, code=refusal.code, **refusal.details)
         return self.costs[key]
 
     def _size_cost(self, group: int) -> float:

@@ -115,10 +115,12 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
                 code="samples",
             )
         given = [each for each, column in zip(table.T, columns, strict=True) if column.kind != "unread"]
-    if any(each.ndim != 1 or len(each) != len(given[0]) or len(each) == 0 for each in given):
+    if any(each.ndim != 1 or len(each) != len(given[0]) for each in given):
         raise EncodeError(
             "columns of a table have one length, which is the number of samples", code="samples"
         )
+    if len(given[0]) == 0:
+        raise EncodeError("the table has no rows; give at least one sample", code="samples")
     result = {}
     for column, each in zip(read, given, strict=True):
         result[column.name] = converted(each, column.kind, f"column {column.name!r}")

@@ -14,6 +14,7 @@ from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
 from keywright.compiler.graph.convolution import Convolution
+from keywright.compiler.graph.graph import Linear
 from keywright.errors import EncodeError, ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model.exchange.interface import interface
 from keywright.model.served.manifest import Manifest
@@ -151,11 +152,15 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
 
 
 @pytest.mark.parametrize(
-    "equation", ["bij,jk->bik", "bij,ij->bi", "bij->bji", "bij->bi", "bij,k->bkj", "bij->"]
+    "equation",
+    [
+        *("bij,jk->bik", "bij,kj->bki", "bij,ki->kbj", "bij,ljk->bki", "bij,ij->bi", "bij,jik->bk"),
+        *("bij,ikj->bik", "bij->bji", "bij->bi", "bij,k->bkj", "bij->"),
+    ],
 )
 def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     letters = equation.split("->")[0].split(",")
-    sizes = {"b": 1, "i": 3, "j": 4, "k": 2}
+    sizes = {"b": 1, "i": 3, "j": 4, "k": 2, "l": 5}
     operands: list[str] = ["x"]
     constants: dict[str, Any] = {}
     if len(letters) == 2:
@@ -166,6 +171,21 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     expected = reference(model, sample[None])
     outputs = run_clear(compiler.compile_program(model, TARGET), sample)
     assert np.abs(outputs.ravel() - expected.ravel()).max() < 1e-5
+
+
+def test_einsum_at_every_token_stores_its_weights_once() -> None:
+    """Entry by entry, the matrix would be larger than the limit."""
+    weights = RNG.normal(size=(64, 1024)).astype(np.float32)
+    layer = node("Einsum", ["x", "w"], ["y"], equation="btc,cd->btd")
+    model = build_model([layer], (512, 64), {"w": weights})
+    graph = import_model(model).graph
+    value = graph.nodes[graph.output]
+    assert isinstance(value, Linear)
+    (matrix,) = value.matrices
+    assert isinstance(matrix, Convolution)
+    assert matrix.kernel.size == weights.size
+    sample = RNG.normal(size=(512, 64))
+    assert np.abs(matrix.apply(sample.ravel()) - (sample @ weights).ravel()).max() < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import keywright as kw
 import numpy as np
 import onnxruntime
 import pytest
@@ -57,6 +58,24 @@ def test_a_module_of_torch() -> None:
     module.eval()
     expected = module(torch.as_tensor(SAMPLES[:1])).detach().numpy()
     np.testing.assert_allclose(run(model, SAMPLES[:1])[0], expected, rtol=0, atol=2**-20)
+
+
+def test_fixed_inputs_of_a_module_of_torch() -> None:
+    """Calibration data hold the others: as a mapping, or as the array of the only one."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: no module is exported here")
+
+    class Scaled(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, x: Any, rate: Any, added: Any) -> Any:
+            return x * (rate / 16000) + added
+
+    fixed = {"rate": 8000, "added": np.arange(5, dtype=np.float32)}
+    for calibration in (SAMPLES, {"x": SAMPLES}):
+        compiled = kw.compile(Scaled(), calibration=calibration, inputs=fixed)
+        outputs = compiled.simulate(SAMPLES[:3]).outputs
+        np.testing.assert_allclose(outputs, SAMPLES[:3] / 2 + np.arange(5), atol=1e-3)
+    with pytest.raises(ModelRefusedError, match="fixes 'speed', and the model has"):
+        kw.compile(torch.nn.Linear(5, 2), calibration=SAMPLES, inputs={"speed": 2})
 
 
 @pytest.mark.parametrize("batch_first", [True, False])

@@ -160,6 +160,14 @@ def test_unsupported_attributes(
     assert word in str(reason)
 
 
+def test_an_interpolation_of_many_weights_is_refused(build: Build) -> None:
+    resize = node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")
+    (reason,) = reasons(build([resize], (1, 8192), {"sizes": np.array([1, 1, 4096])}))
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "size"
+    assert reason.allowed < reason.size == 8192 * 4096
+
+
 def test_weights_that_are_not_finite(build: Build) -> None:
     weights = ONES["w"].copy()
     weights[0, 0, 0, 0] = np.nan
@@ -351,8 +359,10 @@ def test_an_exporter_is_refused_with_its_innermost_cause() -> None:
     assert "forward() is missing an argument: 'b'" in text
     plain = str(not_exported("Two", "torch.onnx.export", ValueError("\x1b[96mFailed\x1b[0m here")))
     assert "Failed here" in plain
-    branch = ValueError("Could not guard on data-dependent expression Eq(u0, 1)")
-    assert "torch.where" in str(not_exported("Branch", "torch.onnx.export", branch))
+    branch = ValueError(
+        "Could not guard on data-dependent expression Eq(u0, 1)\n\nCaused by: (file.py:9 in f)\n"
+    )
+    assert "Eq(u0, 1); choose between results by torch.where" in str(not_exported("B", "export", branch))
 
     def _detect_is_causal_mask() -> None:
         """Branches on the values of a mask, as PyTorch's function of this name does."""

@@ -221,6 +221,14 @@ CASES = {
         ],
         constants={"none": np.uint8(0)},
     ),
+    "weights of one scale without a zero point": Case(
+        [
+            node("DequantizeLinear", "a s z", "d"),
+            node("DequantizeLinear", "w v", "m"),
+            node("MatMul", "d m", "y"),
+        ],
+        constants={"w": BYTES, "v": SMALL},
+    ),
 }
 OWN_STEPS = {"DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
 """Cases whose operand is rounded too, in steps that follow the data."""
@@ -317,6 +325,14 @@ REFUSED = {
             grid=False,
         ),
         "several scales",
+    ),
+    "more zero points than scales": (
+        Case(
+            [node("DequantizeLinear", "w v n", "m"), node("MatMul", "x m", "y")],
+            constants={"w": BYTES, "v": SMALL, "n": np.zeros(3, np.int8)},
+            grid=False,
+        ),
+        "one for each scale",
     ),
     "floating-point bytes": (
         Case(

@@ -220,7 +220,11 @@ class _Rewriter:
             shape[axis % len(shape)] = scale.size
         least, most = _ends(node, kind)
         zeros = np.zeros(1) if zero is None else np.asarray(zero, np.float64)
-        parts = [np.asarray(part, np.float64) for part in (scale, np.broadcast_to(zeros, scale.shape))]
+        if zeros.size not in (1, scale.size):
+            sizes = f"{zeros.size} numbers for {scale.size} scales"
+            raise unsupported_attribute(node.name, node.op_type, "operand 2", sizes, "one for each scale")
+        zeros = np.broadcast_to(zeros.ravel(), scale.size).reshape(scale.shape)
+        parts = [np.asarray(part, np.float64) for part in (scale, zeros)]
         parts = [part.reshape(shape) if part.size > 1 else part.reshape(()) for part in parts]
         return _Quantiser(parts[0], parts[1], least, most)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
+from keywright.compiler.graph.convolution import Convolution
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape, Vector
@@ -61,11 +62,22 @@ def _with_constant(
     result: str,
     shape: Shape,
 ) -> EncryptedValue:
+    out = np.arange(math.prod(shape)).reshape(shape)
+    inner = [a for a in term if a in letters and a not in result]
+    places = [a for a in term if a in result and a not in letters]
+    count = math.prod(source.shape[term.index(a)] for a in places)
+    if count > 1 and set(term) == {*inner, *places}:
+        require_at_most(f"node {context.name!r}", "entries", weight.size, MAX_ENTRIES)
+        outputs = [a for a in result if a not in places]
+        weights = np.einsum(f"{letters}->{''.join(outputs + inner)}", weight)
+        rows = out.transpose([result.index(a) for a in outputs + places]).reshape(-1, count)
+        columns = source.indices().transpose([term.index(a) for a in inner + places]).reshape(-1, count)
+        once = Convolution.everywhere(weights.reshape(len(rows), len(columns)), rows, columns)
+        return context.linear(source, shape, once)
     every = term + "".join(letter for letter in letters if letter not in term)
     sizes = dict(zip(term, source.shape, strict=True)) | dict(zip(letters, weight.shape, strict=True))
     joint = [sizes[letter] for letter in every]
     require_at_most(f"node {context.name!r}", "entries", math.prod(joint), MAX_ENTRIES)
-    out = np.arange(math.prod(shape)).reshape(shape)
     into = np.broadcast_to(_aligned(out, result, every), joint).ravel()
     origin = np.broadcast_to(_aligned(source.indices(), term, every), joint).ravel()
     factors = np.broadcast_to(_aligned(weight, letters, every), joint).ravel()

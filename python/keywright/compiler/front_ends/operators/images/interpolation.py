@@ -1,5 +1,8 @@
 """Linear and cubic interpolation along an axis: sums of neighbouring pixels with constant weights."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
@@ -7,37 +10,42 @@ from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
 
 
-def linear_weights(old: int, positions: Vector) -> Vector:
-    """Return the matrix, (new, old), of linear interpolation at positions, between 0 and ``old`` - 1."""
-    places = np.clip(positions, 0, old - 1)
-    low = np.floor(places).astype(np.int64)
-    share = places - low
-    weights = np.zeros((len(places), old))
-    rows = np.arange(len(places))
-    np.add.at(weights, (rows, low), 1 - share)
-    np.add.at(weights, (rows, np.minimum(low + 1, old - 1)), share)
-    return weights
+def linear(distance: Vector) -> Vector:
+    """Return the weights of linear interpolation by the distance from a pixel, in pixels."""
+    return np.asarray(np.clip(1 - np.abs(distance), 0, 1))
 
 
-def cubic_weights(old: int, positions: Vector, a: float, *, exclude_outside: bool) -> Vector:
-    """Return the matrix, (new, old), of cubic convolution at positions (Keys, 1981).
+def cubic(distance: Vector, a: float) -> Vector:
+    """Return the weights of cubic convolution with the coefficient a (Keys, 1981)."""
+    x = np.abs(distance)
+    near = ((a + 2) * x - (a + 3)) * x**2 + 1
+    return np.where(x <= 1, near, np.where(x < 2, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, 0))
+
+
+def weights_at(
+    positions: Vector,
+    old: int,
+    kernel: Callable[[Vector], Vector],
+    reach: int,
+    *,
+    stretch: float,
+    exclude_outside: bool,
+) -> Vector:
+    """Return the matrix, (new, old), of interpolation at positions.
 
     Args:
-        a: the kernel's coefficient.
+        kernel: weights by the distance from a pixel, 0 from ``reach`` on.
+        stretch: factor of the distances; below 1, each result is a mean of more pixels.
         exclude_outside: whether pixels outside the image have no weight, instead of those at its ends.
     """
     low = np.floor(positions).astype(np.int64)
     weights = np.zeros((len(positions), old))
-    rows = np.arange(len(positions))
-    for step in (-1, 0, 1, 2):
-        distance = np.abs(positions - (low + step))
-        near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
-        far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-        share = np.where(distance <= 1, near, far)
-        inside = (low + step >= 0) & (low + step < old)
-        kept = share * inside if exclude_outside else share
-        np.add.at(weights, (rows, np.clip(low + step, 0, old - 1)), kept)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True) if exclude_outside else weights)
+    rows, last = np.arange(len(positions)), math.ceil(reach / stretch)
+    for step in range(1 - last, last + 1):
+        pixel = low + step
+        kept = (pixel >= 0) & (pixel < old) if exclude_outside else 1
+        np.add.at(weights, (rows, np.clip(pixel, 0, old - 1)), kernel((positions - pixel) * stretch) * kept)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def resample(context: OperatorContext, source: EncryptedValue, axis: int, weights: Vector) -> EncryptedValue:

@@ -4,14 +4,16 @@ Positions are computed in single precision, as runtimes do: in double precision,
 are others.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.compiler.graph.sparse import Indices
-from keywright.compiler.limits import require_elements
+from keywright.compiler.limits import MAX_ENTRIES, require_at_most, require_elements
 
-from .interpolation import cubic_weights, linear_weights, resample
+from .interpolation import cubic, linear, resample, weights_at
 
 Positions = NDArray[np.float32]
 
@@ -31,9 +33,8 @@ def resize(context: OperatorContext) -> EncryptedValue:
     mode = context.attribute("mode", "nearest")
     if (policy := context.attribute("keep_aspect_ratio_policy", "stretch")) != "stretch":
         raise context.refuse("keep_aspect_ratio_policy", policy, "stretch")
-    if context.attribute("antialias", 0) and mode != "nearest":
-        raise context.refuse("antialias", 1, "0")
-    a, exclude_outside = context.attribute("cubic_coeff_a", -0.75), context.attribute("exclude_outside", 0)
+    smooth, a = context.attribute("antialias", 0), context.attribute("cubic_coeff_a", -0.75)
+    exclude_outside = bool(context.attribute("exclude_outside", 0))
     context.attribute("extrapolation_value", 0.0)  # of tf_crop_and_resize
     coordinates = context.attribute("coordinate_transformation_mode", "half_pixel")
     rounding = context.attribute("nearest_mode", "round_prefer_floor")
@@ -66,11 +67,12 @@ def resize(context: OperatorContext) -> EncryptedValue:
         if mode == "nearest":
             chosen = chosen.take(nearest(length, places, rounding), axis=axis)
         elif length != shape[axis] or factor != 1:
+            kernel, reach = (linear, 1) if mode == "linear" else (partial(cubic, a=a), 2)
+            stretch = min(float(factor), 1.0) if smooth else 1.0
+            require_at_most(f"node {context.name!r}", "weights", length * shape[axis], MAX_ENTRIES)
             exact = places.astype(np.float64)
-            weights = (
-                linear_weights(length, exact)
-                if mode == "linear"
-                else cubic_weights(length, exact, a, exclude_outside=bool(exclude_outside))
+            weights = weights_at(
+                exact, length, kernel, reach, stretch=stretch, exclude_outside=exclude_outside
             )
             result = resample(context, result, axis, weights)
     return context.select(source, chosen) if mode == "nearest" else result
