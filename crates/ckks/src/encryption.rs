@@ -407,8 +407,8 @@ fn largest_noise(noise: &[i64]) -> f64 {
     noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64
 }
 
-/// The largest of some values without a sign; reads all of them. Their bits have their order, and those of integers need
-/// no branch. A value that is not a number is larger than all others.
+/// The largest of some values without a sign; reads all of them. Their bits have their order, and the largest of
+/// integers needs no branch. A value that is not a number is larger than all others.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     f64::from_bits(values.fold(0, |most, value| most.max(value.to_bits())))
 }

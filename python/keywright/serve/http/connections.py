@@ -57,8 +57,8 @@ READ_BYTES = 64 << 10
 """Maximum bytes that are read from a connection at a time."""
 
 HELD_BYTES = 1 << 10
-"""Bytes of a body in a read for which all of its wait for its turn is excused, and of less in proportion:
-whoever sends bytes one by one, or as many records of TLS, makes reads wait himself."""
+"""Bytes of a body in a read for which all of its wait for its turn is excused, and of less in proportion: a
+peer that sends bytes one by one, or as many records of TLS, makes its reads wait itself."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """Maximum bytes and seconds of reading after a malformed request."""
