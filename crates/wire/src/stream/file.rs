@@ -257,7 +257,8 @@ mod tests {
     fn what_killed_processes_have_left_is_removed() {
         let folder = folder_of_test("left");
         let written = AtomicFile::create(folder.join("keys")).unwrap();
-        let others = [".keys.12345678", ".keys.1234567.partial", ".keys.x.12345678.partial", ".key.12345678.partial"];
+        let others =
+            [".keys.12345678", ".keys.1234567.partial", ".keys.x.12345678.partial", ".key.12345678.partial"];
         others.iter().for_each(|other| fs::write(folder.join(other), b"other").unwrap());
         fs::create_dir(folder.join(".keys.abcdefgh.partial")).unwrap();
         fs::write(folder.join(".keys.1234567_.partial"), b"left").unwrap();
