@@ -134,7 +134,7 @@ def replacing(path: Path, *, sweeps: bool = True) -> Iterator[BinaryIO]:
     """
     with _partial(path, sweeps=sweeps) as (temporary, handle):
         assert handle is not None
-        with open(handle, "w+b") as file:
+        with os.fdopen(handle, "w+b") as file:
             yield file
             put(temporary, file, path)
 

@@ -13,8 +13,8 @@ DEFAULT_CHANGE = 1 / 16
 larger ones are warned of."""
 
 WARNED_SHARE = 0.01
-"""A change of a value by a larger share of its spread, or of an answer behind the last steps by a larger share
-of half its range, is warned of."""
+"""A change of a value by a larger share of its spread, or of an answer behind the last steps by a larger
+share of half its range, is warned of."""
 
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""

@@ -164,9 +164,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
     @property
     def error_bound(self) -> float:
-        """Bound on the error of every decrypted value: `Ciphertext.error_bound`, that of encryption alone, and
-        `approximation`. Flooding hides the first, which depends on the secret key, and judges it alone; the
-        second is a function of the values. `decrypt` and the wire know the ciphertext alone."""
+        """Bound on the error of every decrypted value: `Ciphertext.error_bound`, that of encryption alone,
+        and `approximation`. Flooding hides the first, which depends on the secret key, and judges it alone;
+        the second is a function of the values. `decrypt` and the wire know the ciphertext alone."""
         return self.ciphertext.error_bound + self.approximation
 
     def _with(self, ciphertext: Ciphertext, approximation: float) -> Self:
@@ -401,9 +401,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Args:
             error: bound on the distance of the polynomial from the function, 2^-10 of the function's largest
                 value by default. The polynomial has the fewest levels for which `functions.error_bound`
-                proves it, and one level maps the range to [-1, 1]. `error_bound` of the result, and of what is
-                computed with it, has this error and those of encryption; `Ciphertext.error_bound`, and
-                flooding, have these alone.
+                proves it, and one level maps the range to [-1, 1]. `error_bound` of the result, and of what
+                is computed with it, has this error and those of encryption; `Ciphertext.error_bound`, and
+                flooding, have the latter alone.
 
         Raises:
             OperandError: no range is declared, or the function is not defined on it.
@@ -475,7 +475,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         value = self.evaluator.polynomial(mapped, polynomial.coefficients, "chebyshev")
         total = polynomial.error + value.error_bound
         carried = self.approximation * function.steepest(low, high)
-        result = self._with(self.evaluator.declare(value, most + polynomial.error), polynomial.error + carried)
+        result = self._with(
+            self.evaluator.declare(value, most + polynomial.error), polynomial.error + carried
+        )
         result.interval = (least - total, largest + total)
         return result
 

@@ -85,9 +85,10 @@ class Fit(Stated):
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
     output may change by more than a sixteenth of half its own range without outliers, and no value by more
-    than a tenth of its spread; scores of labels, by a sixteenth of the largest of them. No sample may leave the range of a later polynomial. The compiler refuses a model if
-    no polynomials meet this rule, or if the target has too few levels. Methods that `activations` fixes are
-    not part of the rule; if they miss it, the report warns.
+    than a tenth of its spread; scores of labels, by a sixteenth of the largest of them. No sample may leave
+    the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule, or if the
+    target has too few levels. Methods that `activations` fixes are not part of the rule; if they miss it, the
+    report warns. It also states changes above a hundredth of the spread.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
@@ -122,8 +123,8 @@ class Fit(Stated):
             `accuracy` or `error` is given.
 
     Raises:
-        ParameterError: `thresholds` is neither of the two, `bins` are given for public ones, or an argument is
-            of another type.
+        ParameterError: `thresholds` is neither of the two, `bins` are given for public ones, or an argument
+            is of another type.
         ValueError: a method does not exist, or a number is out of range.
         EncodeError: calibration data are masked, complex, sparse, times, or no arrays.
     """

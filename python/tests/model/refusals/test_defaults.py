@@ -64,7 +64,9 @@ def test_values_are_off_by_a_tenth_of_their_spread_at_most(activation: str, nois
     rng = np.random.default_rng(35)
     samples = rng.normal(size=(400, 4))
     values = samples @ [1.0, -0.5, 0.3, 0.1] + noise * samples[:, 0] ** 5
-    model = MLPRegressor(hidden_layer_sizes=(8,), activation=activation, max_iter=50, random_state=1).fit(samples, values)
+    model = MLPRegressor(hidden_layer_sizes=(8,), activation=activation, max_iter=50, random_state=1).fit(
+        samples, values
+    )
     compiled = kw.compile(model, samples)
     require_stated(compiled)
     expected = model.predict(samples)
