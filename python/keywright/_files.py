@@ -56,29 +56,40 @@ def place_for(path: Path) -> Path:
     return Path(tempfile.gettempdir()) if is_special(path) else end_of(path).parent
 
 
-def put(temporary: Path, path: Path) -> None:
-    """Move a file to a path. A file there is replaced atomically, at the end of its links. A pipe or a
-    character device gets the contents and stays.
+def put(temporary: Path, file: BinaryIO, path: Path) -> None:
+    """Move an open file to a path once it is on the disk. A file there is replaced atomically, at the end of
+    its links. A pipe or a character device gets the contents and stays.
 
     Raises:
         OSError: it cannot be written, or is a block device or a socket.
     """
-    if not is_special(path):
-        temporary.replace(end_of(path))
+    if is_special(path):
+        mode = path.stat().st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            raise OSError(f"{path} is neither a file, a pipe nor a character device; name another path")
+        file.seek(0)
+        with path.open("wb", buffering=0) as target:
+            shutil.copyfileobj(file, target)
         return
-    mode = path.stat().st_mode
-    if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
-        raise OSError(f"{path} is neither a file, a pipe nor a character device; name another path")
-    with temporary.open("rb") as source, path.open("wb", buffering=0) as target:
-        shutil.copyfileobj(source, target)
-    temporary.unlink()
+    file.flush()
+    os.fsync(file.fileno())
+    if sys.platform == "win32":
+        # There, an open file cannot be moved.
+        file.close()
+    target_path = end_of(path)
+    temporary.replace(target_path)
+    settle(target_path.parent)
 
 
 @contextmanager
-def partial(path: Path, *, folder: bool = False, sweeps: bool = True) -> Iterator[Path]:
-    """Yield the place where the contents of a path are written: a file, or a folder, for the owner alone. It
-    is removed when the block ends, if it has not been moved, or when this process ends. What killed processes
-    have left for the path is removed first.
+def _partial(path: Path, *, folder: bool = False, sweeps: bool = True) -> Iterator[tuple[Path, int | None]]:
+    """Yield the place where the contents of a path are written, a file or a folder for the owner alone, and
+    its handle, which the block closes; folders have none on Windows. It is removed when the block ends, if it
+    has not been moved, or when this process ends. What killed processes have left for the path is removed
+    first.
+
+    In a folder where others may rename files, they can put a link under the name of the place: what is
+    written goes through the handle.
 
     Args:
         path: that the contents are for.
@@ -92,35 +103,40 @@ def partial(path: Path, *, folder: bool = False, sweeps: bool = True) -> Iterato
         if sweeps:
             sweep(path)
         new, handle = _create(place_for(path), _prefix(path), folder)
-    try:
-        with removing(new), _naming(path, new):
-            yield new
-    finally:
-        if handle is not None:
-            os.close(handle)
+    with removing(new), _naming(path, new, _inside(new, handle)):
+        yield new, handle
+
+
+@contextmanager
+def _partial_folder(path: Path, *, sweeps: bool = True) -> Iterator[tuple[Path, Path]]:
+    """Yield a folder as `_partial`, and the way to the files in it."""
+    with _partial(path, folder=True, sweeps=sweeps) as (new, handle):
+        try:
+            yield new, _inside(new, handle)
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+
+def _inside(folder: Path, handle: int | None) -> Path:
+    """Return the way into an open folder, which on Linux does not depend on what has its name."""
+    way = Path(f"/proc/self/fd/{handle}")
+    return way if way.is_dir() else folder
 
 
 @contextmanager
 def replacing(path: Path, *, sweeps: bool = True) -> Iterator[BinaryIO]:
     """Yield a file, which its owner alone can read, that `put` moves to a path when the block ends. It is
-    then on the disk. It is removed if the block fails.
+    removed if the block fails.
 
     Raises:
         OSError: it cannot be written; the file of before stays.
     """
-    with partial(path, sweeps=sweeps) as temporary:
-        with temporary.open("wb") as file:
+    with _partial(path, sweeps=sweeps) as (temporary, handle):
+        assert handle is not None
+        with os.fdopen(handle, "w+b") as file:
             yield file
-        move(temporary, path)
-
-
-def move(temporary: Path, path: Path) -> None:
-    """Sync a file to the disk, and move it to a path, as `put`."""
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    put(temporary, path)
-    if not is_special(path):
-        settle(end_of(path).parent)
+            put(temporary, file, path)
 
 
 def replace(path: Path, data: bytes) -> None:
@@ -130,16 +146,14 @@ def replace(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Name a path in errors of the system that name none, or its temporary file."""
+def _naming(path: Path, *own: Path) -> Iterator[None]:
+    """Name a path in errors of the system that name its temporary files, or none."""
     try:
         yield
     except OSError as error:
         named = None if error.filename is None else Path(os.fsdecode(error.filename))
-        own = (
-            temporary is None if named is None else temporary is None or temporary in (named, *named.parents)
-        )
-        if not (own or (error.errno in WRITE_ERRORS and named is None)):
+        ours = not own if named is None else not own or not {named, *named.parents}.isdisjoint(own)
+        if not (ours or (error.errno in WRITE_ERRORS and named is None)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 
@@ -149,23 +163,23 @@ def _prefix(path: Path) -> str:
 
 
 def _create(place: Path, prefix: str, folder: bool) -> tuple[Path, int | None]:
-    """Make a temporary file or folder, and lock it, which shows others that it is being written."""
+    """Make a temporary file or folder, open, and lock it, which shows others that it is being written."""
     while True:
-        if folder:
-            new = Path(tempfile.mkdtemp(PARTIAL, prefix, place))
-        else:
+        if not folder:
             handle, name = tempfile.mkstemp(PARTIAL, prefix, place)
-            os.close(handle)
             new = Path(name)
-        if sys.platform == "win32":
-            return new, None
+        elif sys.platform == "win32":
+            return Path(tempfile.mkdtemp(PARTIAL, prefix, place)), None
+        else:
+            new = Path(tempfile.mkdtemp(PARTIAL, prefix, place))
+            try:
+                handle = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                continue
         # Until it is locked, another process may take it for a leftover and remove it.
-        with suppress(FileNotFoundError):
-            handle = os.open(new, os.O_RDONLY)
-            _locks(handle)
-            if os.path.lexists(new):
-                return new, handle
-            os.close(handle)
+        if sys.platform == "win32" or not _locks(handle) or os.path.lexists(new):
+            return new, handle
+        os.close(handle)
 
 
 def _locks(handle: int, *, waits: bool = True) -> bool:
@@ -226,12 +240,12 @@ def new_folder(path: Path) -> Iterator[Path]:
     process = os.getpid()
     with _naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with partial(path, folder=True, sweeps=False) as temporary:
-        yield temporary
+    with _partial_folder(path, sweeps=False) as (temporary, inside):
+        yield inside
         if process != os.getpid():
             # A forked process has written nothing of it.
             return
-        for folder, _, names in os.walk(temporary):
+        for folder, _, names in os.walk(inside):
             for name in names:
                 with Path(folder, name).open("rb+") as file:
                     os.fsync(file.fileno())
@@ -276,11 +290,12 @@ def new_file(path: Path) -> Iterator[Path]:
     """
     require_place(path)
     process = os.getpid()
-    with partial(path, folder=True) as folder:
-        temporary = folder / path.name
+    with _partial_folder(path) as (_, inside):
+        temporary = inside / path.name
         yield temporary
         if process == os.getpid():
-            move(temporary, path)
+            with temporary.open("rb+") as file:
+                put(temporary, file, path)
 
 
 def digest_of(path: Path, on_chunk: Callable[[], object] = lambda: None) -> str:

@@ -361,7 +361,7 @@ fn require_allowed(
         Packing::Coefficients => 1,
     };
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
-    let largest = largest(coefficients.iter().step_by(gap));
+    let largest = largest(coefficients.iter().step_by(gap).map(|c| c.abs()));
     let (log_value, log_limit) = (ciphertext.estimate.magnitude.log2(), half - ciphertext.scale.log2());
     if log_value >= log_limit && largest >= (half + LOG_OVERFLOWN).exp2() {
         coefficients.zeroize();
@@ -388,7 +388,7 @@ fn require_values_allowed(
     mut slots: Vec<Complex64>,
     noise: &[i64],
 ) -> Result<Vec<Complex64>, CkksError> {
-    let largest = slots.iter().fold(0.0, |largest: f64, value| largest.max(value.norm_sqr())).sqrt();
+    let largest = largest(slots.iter().map(Complex64::norm_sqr)).sqrt();
     let scaled =
         (ciphertext.log2_largest() + 1.0).exp2() + ciphertext.packing.spread() * largest_noise(noise);
     let allowed = scaled / ciphertext.scale;
@@ -407,9 +407,10 @@ fn largest_noise(noise: &[i64]) -> f64 {
     noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64
 }
 
-/// The largest absolute value; reads all values.
-fn largest<'c>(coefficients: impl Iterator<Item = &'c f64>) -> f64 {
-    coefficients.fold(0.0, |largest: f64, c| largest.max(c.abs()))
+/// The largest of some values without a sign; reads all of them. Their bits have their order, and the largest of
+/// integers needs no branch. A value that is not a number is larger than all others.
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    f64::from_bits(values.fold(0, |most, value| most.max(value.to_bits())))
 }
 
 impl fmt::Debug for Encryptor<'_> {

@@ -47,6 +47,23 @@ Progress = Callable[[int, int], object]
 Answer = TypeVar("Answer")
 
 
+class Steps:
+    """How far a request's evaluations have come. A server that loses one after the other has no more time
+    for all of them than for one.
+
+    Attributes:
+        idle: seconds since the last step, of waiting for evaluations alone.
+    """
+
+    def __init__(self) -> None:
+        self._most, self.idle = 0, 0.0
+
+    def reach(self, step: int) -> None:
+        """Note how far an evaluation is. Only what was never reached before is a step."""
+        if step > self._most:
+            self._most, self.idle = step, 0.0
+
+
 class Exchange:
     """Requests to one server.
 
@@ -60,7 +77,8 @@ class Exchange:
     Attributes:
         slowest: bytes per second that the server must send or take on average, by default 16 kB, from a
             minute after the beginning of each message and answer; 0 for any number.
-        stalled: seconds that an evaluation may wait or go on without a step, by default an hour.
+        stalled: seconds that the evaluation of a request may wait or go on without a step, by default an
+            hour; those that the server loses count, too.
 
     Raises:
         UnreachableError: the URL is not one of HTTP.
@@ -173,8 +191,13 @@ class Exchange:
         """Begin the upload of a key set for a model, and return its identifier; errors as for `request`."""
         return identifier(persist(lambda: self.ask("POST", "/v1/keys", {"model": model})), "keys")
 
-    def evaluate(self, path: str, message: bytes, limit: int, progress: Progress) -> bytes:
+    def evaluate(
+        self, path: str, message: bytes, limit: int, progress: Progress, steps: "Steps | None" = None
+    ) -> bytes:
         """Submit a message to a path of jobs, with a query, and return the server's answer.
+
+        Args:
+            steps: of the evaluations of this request that the server has lost, and of this one.
 
         Raises:
             UnknownJobError: the server has lost the request.
@@ -189,12 +212,13 @@ class Exchange:
         job = object_of(data)
         name = identifier(job, "job")
         try:
-            self._follow(name, job, progress)
+            self._follow(name, job, progress, Steps() if steps is None else steps)
             result = f"/v1/jobs/{name}/result"
             return persist(lambda: self.request("GET", result, limit=limit))
-        except UnreachableError as error:
-            if error.code in ("deadline", "stalled"):
-                # It would go on, and the caller's next one would wait for it. This call has no time left.
+        except BaseException as error:
+            # Interrupted, or without time, nobody waits for it: it would go on, and the caller's next one
+            # would wait for it.
+            if not isinstance(error, ServeError) or error.code in ("deadline", "stalled"):
                 Context().run(self._cancel, name)
             raise
 
@@ -203,13 +227,13 @@ class Exchange:
         with contextlib.suppress(ServeError), within(CLOSE_S):
             self.request("DELETE", f"/v1/jobs/{name}")
 
-    def _follow(self, name: str, job: Mapping[str, object], progress: Progress) -> None:
+    def _follow(self, name: str, job: Mapping[str, object], progress: Progress, steps: "Steps") -> None:
         """Wait for the end of an evaluation; errors as for `evaluate`."""
-        most, moved = 0, time.monotonic()
+        begun = time.monotonic()
         while job.get("state") in ("waiting", "running"):
             current().require()
-            begun = time.monotonic()
-            if begun - moved > self.stalled:
+            steps.idle -= begun - (begun := time.monotonic())
+            if steps.idle > self.stalled:
                 raise UnreachableError(
                     f"the evaluation is {job['state']}, and made no step in {self.stalled:g} s; ask again, "
                     "or set the attribute stalled of the model or search to more",
@@ -219,9 +243,7 @@ class Exchange:
             total = count(job, "total")
             done = min(count(job, "done"), total)
             progress(done, total)
-            # Only what was never reached before is a step.
-            if (step := done + (job.get("state") == "running")) > most:
-                most, moved = step, time.monotonic()
+            steps.reach(done + (job.get("state") == "running"))
             if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
                 # Too many requests wait there.
                 time.sleep(POLL_S)

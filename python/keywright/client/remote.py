@@ -38,7 +38,7 @@ from keywright.runtime import run_clear
 from keywright.runtime.range_guard import guard, largest_result
 
 from .connection import DEADLINE_S, SHORT_S, Deadline, within
-from .exchange import RETRIES, Exchange, Progress
+from .exchange import RETRIES, Exchange, Progress, Steps
 from .key_owner import KeyOwner, Uploads
 from .spot_checks import Request, SpotChecks, answers
 
@@ -83,7 +83,8 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         program: the program of the model, None if the client does not have it.
         slowest: bytes per second that the server must send or take on average, by default 16 kB, from a
             minute after the beginning of each message and answer; 0 for any number.
-        stalled: seconds that an evaluation may wait or go on without a step, by default an hour.
+        stalled: seconds that the evaluation of a request may wait or go on without a step, by default an
+            hour; those that the server loses count, too.
     """
 
     manifest: Manifest
@@ -351,7 +352,7 @@ class Session(
     ) -> Callable[[], NDArray[np.float64]]:
         """Evaluate samples that share ciphertexts. Returns what decrypts the answer, with the model and the
         secret of now."""
-        uploads, failures = Uploads(), 0
+        uploads, steps, failures = Uploads(), Steps(), 0
         used: Manifest | None = None
         message, places = b"", None
         while True:
@@ -363,7 +364,7 @@ class Session(
                 used, places = manifest, self._places(len(batch))
                 message = framing.join(self._encrypt(batch, places))
             try:
-                answer = self._evaluated(keys, message, progress, places)
+                answer = self._evaluated(keys, message, progress, places, steps)
                 return partial(self._snapshot()._decrypt, answer, len(batch), places)
             except (UnknownJobError, UnknownKeysError, RetiredError) as error:
                 if failures == RETRIES:
@@ -390,7 +391,14 @@ class Session(
             self._next_place = first + count
         return range(first, first + count)
 
-    def _evaluated(self, keys: str, message: bytes, progress: Progress, own: range | None = None) -> bytes:
+    def _evaluated(
+        self,
+        keys: str,
+        message: bytes,
+        progress: Progress,
+        own: range | None = None,
+        steps: Steps | None = None,
+    ) -> bytes:
         """Submit a message and return the server's answer.
 
         Raises:
@@ -399,7 +407,7 @@ class Session(
         path = f"/v1/keys/{keys}/jobs?model={self.manifest.hash}"
         if own is not None:
             path += f"&first={own.start}&samples={len(own)}"
-        return self.remote.evaluate(path, message, self.manifest.answer_bytes, progress)
+        return self.remote.evaluate(path, message, self.manifest.answer_bytes, progress, steps)
 
     def seen(self, *, deadline: float = SHORT_S) -> Mapping[str, object]:
         """Return the server's report on the objects of this client that it saw, within ``deadline``

@@ -27,7 +27,7 @@ from keywright.search.directory import read_directories
 from keywright.search.messages import AnswerPart, query_ciphertext
 
 from .connection import DEADLINE_S, SHORT_S, within
-from .exchange import RETRIES, Exchange, Progress
+from .exchange import RETRIES, Exchange, Progress, Steps
 from .key_owner import KeyOwner, Uploads
 
 DIRECTORY_BYTES = 256 << 20
@@ -183,14 +183,14 @@ class RemoteSearch(
 
     def _evaluated(self, name: str, message: bytes, limit: int) -> bytes:
         """Ask one shard. A lost request and lost keys are sent again."""
-        uploads, failures = Uploads(), 0
+        uploads, steps, failures = Uploads(), Steps(), 0
         while True:
             with self._uploading:
                 self._upload_keys(uploads)
                 keys = str(self._identifier)
             path = f"/v1/keys/{keys}/jobs?model={name}"
             try:
-                return self.evaluate(path, message, limit, lambda done, total: None)
+                return self.evaluate(path, message, limit, lambda done, total: None, steps)
             except (UnknownJobError, UnknownKeysError) as error:
                 if failures == RETRIES:
                     raise

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._copies import Stated
 from keywright.compiler.activations.answers import labels_behind
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.activations.fit import OPERATORS, Fit
+from keywright.compiler.activations.fit import OPERATORS, Fit, for_trees
 from keywright.compiler.activations.image import output_image
 from keywright.compiler.activations.polynomial_choice import choose, outputs_of
 from keywright.compiler.activations.ranges import ExactRun, run_exact
@@ -157,7 +157,7 @@ def approximate(
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile_program`.
         EncodeError: calibration data of the wrong shape or not finite.
-        ParameterError: the bound is not an integer.
+        ParameterError: the bound is not an integer; bins of trees, and the model has none.
     """
     require_integer("max_plaintext_bytes", max_plaintext_bytes)
     prepared = prepare(model, Fit() if fit is None else fit)
@@ -222,6 +222,7 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
     Raises:
         ModelRefusedError: the model, or what surrounds an ensemble of trees, is not supported.
         EncodeError: the first steps do not take the calibration data.
+        ParameterError: bins of trees, and the model has none.
     """
     if isinstance(model, Ensemble):
         return PreparedModel(model, _in_order(fit, model.names), None, model.names)
@@ -251,6 +252,8 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
                 raise mask_of_clients(least)
         rest = started.model
         ensemble = onnx_ml.ensemble_of(rest) if onnx_ml.has_trees(rest) else None
+        if ensemble is None and fit.bins is not None:
+            raise for_trees("bins")
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)

@@ -12,12 +12,11 @@ import onnx
 from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
-from keywright.compiler.activations.fit import Fit, Thresholds
+from keywright.compiler.activations.fit import Thresholds, for_trees
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.feature_names import with_used_columns
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.compiler.front_ends.trees.onnx_ml import has_trees
 from keywright.errors import EncodeError, ModelRefusedError, ParameterError
 from keywright.errors.choices import meant, require_choice
 from keywright.errors.network import RefusalError
@@ -109,8 +108,9 @@ def compile(  # noqa: A001 (read as keywright.compile)
                 calibration = _without(calibration, loaded, inputs)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        _require_trees(loaded, fit)
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
+        if approximated.trees is None and fit.get("thresholds", "private") != "private":
+            raise for_trees("thresholds")
         accuracy, error = fit.get("accuracy"), fit.get("error")
         approximated = with_estimator(approximated, model, calibration, accuracy, error)
     name = Path(model).stem if isinstance(model, str | Path) else "model"
@@ -134,19 +134,6 @@ def _require_known(options: Mapping[str, object]) -> None:
         if name not in FitOptions.__annotations__:
             text = f"compile() got an unexpected keyword argument {name!r}"
             raise TypeError(f"{text}; {meant(name, [each for each in known if each != 'fit'])}")
-
-
-def _require_trees(loaded: object, options: Mapping[str, object]) -> None:
-    """Refuse arguments about trees for a model that has none.
-
-    Raises:
-        ParameterError: names the argument.
-    """
-    if not isinstance(loaded, onnx.ModelProto) or has_trees(loaded):
-        return
-    for name, default in (("bins", Fit.bins), ("thresholds", Fit.thresholds)):
-        if options.get(name, default) != default:
-            raise ParameterError(f"{name}= is for trees, and the model has none; leave it out", what=name)
 
 
 def _require_samples(calibration: Any) -> None:

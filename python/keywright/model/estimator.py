@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.compiler.activations.polynomial_choice import ANSWER_SHARE, outputs_of
+from keywright.compiler.activations.polynomial_choice import answer_share, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.front_ends.estimator_refusals import not_taken
 from keywright.compiler.front_ends.feature_names import as_fitted
@@ -96,7 +96,7 @@ def with_estimator(
                     name if len(targets) == 1 else f"{name}[{number}]",
                     float(apart.max()),
                     half,
-                    ANSWER_SHARE * half if error is None else error,
+                    answer_share(accuracy) * half if error is None else error,
                 )
             )
     _require_close(model, differences, same, accuracy, error, polynomials=bool(approximated.fitted))

@@ -64,7 +64,7 @@ class Inference(Unchanging, elsewhere="send its outputs, which are an array"):
 
     Attributes:
         outputs: (samples, *output_shape).
-        error_bound: derived bound on the error of every output.
+        error_bound: derived bound on the error of every output by encryption, without that of polynomials.
         preparation: costs of the preparation.
         batches: costs of the batches.
         kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.

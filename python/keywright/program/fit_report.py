@@ -12,6 +12,10 @@ DEFAULT_CHANGE = 1 / 16
 """Default bound on the change of an output, as a share of the largest output, or of half its own range;
 larger ones are warned of."""
 
+WARNED_SHARE = 0.01
+"""A change of a value by a larger share of its spread, or of an answer behind the last steps by a larger
+share of half its range, is warned of."""
+
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
 
@@ -118,6 +122,8 @@ class OutputDifference:
         spread: of most values of an output of the model, the largest one, of trees; 0 if it was not measured.
         share: the largest change as a share of the size by which its output is judged; 0 if it was not
             measured. Of a score of labels that is the largest output, of others half the output's own range.
+        of_spread: the largest change as a share of the spread of its output; 0 for scores of labels, where
+            `accuracy` or `error` say what is allowed, and if it was not measured.
         answers: how the model's own outputs differ that are no labels, behind the client's last steps. The
             other figures are about the scores before these, which the program computes.
     """
@@ -128,6 +134,7 @@ class OutputDifference:
     agreement: float | None
     spread: float = 0.0
     share: float = 0.0
+    of_spread: float = 0.0
     answers: tuple[AnswerDifference, ...] = ()
 
 
@@ -238,7 +245,7 @@ class FitReport:
         """Return the report as JSON, with the differences of outputs among the rest."""
         entry = asdict(self)
         outputs, bins = entry.pop("outputs"), entry.pop("bins")
-        for name in ("spread", "share", "answers"):
+        for name in ("spread", "share", "of_spread", "answers"):
             if not outputs[name]:
                 del outputs[name]
         export = entry.pop("export")
@@ -272,7 +279,7 @@ class FitReport:
             results.append(
                 f"only {self.export.equal_labels:.2%} of the labels are those of the estimator itself"
             )
-        if not any(each.large for each in self.outputs.answers):
+        if not (any(each.large for each in self.outputs.answers) or self.outputs.of_spread > WARNED_SHARE):
             results += [
                 f"against the estimator itself, {each.name} changes by up to {each.largest_change:.3g}, "
                 f"above {each.bound:.3g}"
@@ -304,6 +311,12 @@ class FitReport:
             )
         if missed := _misses(self.outputs):
             results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
+        elif self.outputs.of_spread > WARNED_SHARE:
+            alone = "" if self.outputs.agreement is None else ", or, if predictions alone count, by accuracy="
+            results.append(
+                f"polynomials change an output by up to {self.outputs.of_spread:.2g} times its spread; the "
+                f"loosest fit is {loosest(self.activations)}; state what is allowed by error={alone}"
+            )
         results += [
             f"behind the client's last steps, {each}: these steps amplify errors of the scores; require "
             "smaller ones by error=, or use the scores"

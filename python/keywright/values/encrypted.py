@@ -75,9 +75,6 @@ class _Value(
         self.evaluator = evaluator
         self.ciphertext = ciphertext
 
-    def _with(self, ciphertext: AnyCiphertext) -> Self:
-        return type(self)(self.evaluator, ciphertext)
-
     def __radd__(self, other: AnyOperand) -> Self:
         return self + other
 
@@ -147,9 +144,12 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         ciphertext: the ciphertext.
         interval: the least and the largest number that a value can be, as `within` or a function declared
             them; None if that is unknown.
+        approximation: bound on the error of polynomials in place of functions: the distance of what is
+            encrypted, without the errors of encryption, from the functions of the operands. For values
+            whose sign is closer to a jump than `sign` says, it does not hold.
     """
 
-    __slots__ = ("_at_scale", "interval")
+    __slots__ = ("_at_scale", "approximation", "interval")
     _computed = (
         "use their operators and methods, such as x.sum(), x.mean(), x.dot(y), M @ x, "
         "x.polyval(coefficients), x.abs(), x.exp() and x << steps, or decrypt them first"
@@ -160,10 +160,23 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         super().__init__(evaluator, ciphertext)
         self._at_scale: Callable[[float], Ciphertext] | None = None
         self.interval: Interval | None = None
+        self.approximation = 0.0
 
-    def _moved(self, move: Callable[[Ciphertext], Ciphertext]) -> Self:
-        """Return the result of an operation that keeps scales."""
-        result, source = self._with(move(self.ciphertext)), self._at_scale
+    @property
+    def error_bound(self) -> float:
+        """Bound on the error of every decrypted value: `Ciphertext.error_bound`, that of encryption alone,
+        and `approximation`. Flooding hides the first, which depends on the secret key, and judges it alone;
+        the second is a function of the values. `decrypt` and the wire know the ciphertext alone."""
+        return self.ciphertext.error_bound + self.approximation
+
+    def _with(self, ciphertext: Ciphertext, approximation: float) -> Self:
+        result = type(self)(self.evaluator, ciphertext)
+        result.approximation = approximation
+        return result
+
+    def _moved(self, move: Callable[[Ciphertext], Ciphertext], growth: float = 1.0) -> Self:
+        """Return the result of an operation that keeps scales, and multiplies errors by up to ``growth``."""
+        result, source = self._with(move(self.ciphertext), self.approximation * growth), self._at_scale
         if source is not None:
             result._at_scale = lambda scale: move(source(scale))
         return result
@@ -206,35 +219,48 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
     def __add__(self, other: "Operand") -> Self:
         if isinstance(other, Ciphertext):
-            other = self._with(other)
+            other = self._with(other, 0.0)
         if isinstance(other, Encrypted):
-            return self._with(self.evaluator.add(*self._aligned(other)))
+            total = self.approximation + other.approximation
+            return self._with(self.evaluator.add(*self._aligned(other)), total)
         numbers = self._numbers(other)
         return self._moved(lambda ct: self.evaluator.add(ct, numbers))
 
     def __sub__(self, other: "Operand") -> Self:
         if isinstance(other, Ciphertext):
-            other = self._with(other)
+            other = self._with(other, 0.0)
         if isinstance(other, Encrypted):
-            return self._with(self.evaluator.sub(*self._aligned(other)))
+            total = self.approximation + other.approximation
+            return self._with(self.evaluator.sub(*self._aligned(other)), total)
         numbers = self._numbers(other)
         return self._moved(lambda ct: self.evaluator.sub(ct, numbers))
 
     def __mul__(self, other: "Operand") -> Self:
         factor, source, evaluator = _ciphertext(other), self.ciphertext, self.evaluator
         if isinstance(factor, Ciphertext):
-            return self._with(evaluator.multiply(source, factor))
+            theirs = other.approximation if isinstance(other, Encrypted) else 0.0
+            return self._with(evaluator.multiply(source, factor), self._product(factor, theirs))
         numbers = self._numbers(factor)
-        product = self._moved(lambda ct: evaluator.multiply(ct, numbers))
+        growth = float(np.abs(numbers).max(initial=0.0)) if self.approximation else 0.0
+        product = self._moved(lambda ct: evaluator.multiply(ct, numbers), growth)
         if product.ciphertext.level < source.level:
             product._at_scale = lambda scale: evaluator.multiply(source, numbers, scale=scale)
         return product
+
+    def _product(self, factor: Ciphertext, approximation: float) -> float:
+        """Return the error of a product by those of both factors."""
+        mine, theirs = self.approximation, approximation
+        if not (mine or theirs):
+            # Magnitudes may be infinite.
+            return 0.0
+        return mine * factor.magnitude_bound + theirs * self.ciphertext.magnitude_bound + mine * theirs
 
     def __neg__(self) -> Self:
         return self._moved(self.evaluator.neg)
 
     def _squared(self) -> Self:
-        return self._with(self.evaluator.square(self.ciphertext))
+        error = self._product(self.ciphertext, self.approximation)
+        return self._with(self.evaluator.square(self.ciphertext), error)
 
     def __truediv__(self, other: "Operand") -> Self:
         """Divide by numbers, or by values with a declared range; see `inverse`.
@@ -244,7 +270,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
                 have several divisors.
         """
         if isinstance(other, Ciphertext):
-            other = self._with(other)
+            other = self._with(other, 0.0)
         if isinstance(other, Encrypted):
             return self * other.inverse()
         divisors = np.asarray(other)
@@ -293,7 +319,10 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         if not isinstance(matrix, LinearTransform):
             parameters, level = self.evaluator.parameters, self.ciphertext.level
             matrix = LinearTransform(parameters, matrix, self._slots, level)
-        return self._with(self.evaluator.linear_transform(self.ciphertext, matrix))
+        result = self.evaluator.linear_transform(self.ciphertext, matrix)
+        error = self.approximation
+        # Magnitudes grow by the largest sum of a row's absolute values, as errors do.
+        return self._with(result, error and error * result.magnitude_bound / self.ciphertext.magnitude_bound)
 
     def dot(self, other: "Operand") -> Self:
         """Return the sum of products in every slot; uses rotations by powers of two and one level."""
@@ -301,7 +330,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
     def sum(self) -> Self:
         """Return the sum of all slots in every slot; uses rotations by powers of two."""
-        return self._moved(self.evaluator.inner_sum)
+        return self._moved(self.evaluator.inner_sum, self._count or 1)
 
     def mean(self, count: int | None = None) -> Self:
         """Return the mean in every slot; uses one level.
@@ -328,7 +357,13 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         """
         if 0 in (_shape(coefficients) or ()):
             raise EncodeError("a polynomial has at least one coefficient; give its constant term", count=0)
-        return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
+        result, error = self.evaluator.polynomial(self.ciphertext, coefficients), 0.0
+        if self.approximation:
+            # The largest slope, times the error.
+            slopes = np.polynomial.polynomial.polyder(np.abs(np.asarray(coefficients)))
+            largest = self.ciphertext.magnitude_bound + self.approximation
+            error = float(np.polynomial.polynomial.polyval(largest, slopes)) * self.approximation
+        return self._with(result, error)
 
     def within(self, low: float, high: float) -> Self:
         """Declare that every value, unused slots included, is between two numbers.
@@ -352,11 +387,13 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
                 f"{low:.6g} and {high:.6g}; declare the range that they have",
                 code="range",
             )
-        result = self._with(
-            self.evaluator.declare(self.ciphertext, largest) if largest < declared else self.ciphertext
-        )
+        result = self._declared(largest) if largest < declared else self._moved(lambda ct: ct)
         result.interval = (float(low), float(high))
         return result
+
+    def _declared(self, magnitude: float) -> Self:
+        """Return the values with a bound on their absolute values."""
+        return self._with(self.evaluator.declare(self.ciphertext, magnitude), self.approximation)
 
     def exp(self, error: float | None = None) -> Self:
         """Return the exponential of values with a declared range (`within`).
@@ -364,8 +401,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Args:
             error: bound on the distance of the polynomial from the function, 2^-10 of the function's largest
                 value by default. The polynomial has the fewest levels for which `functions.error_bound`
-                proves it, and one level maps the range to [-1, 1]. The errors of encryption come on top:
-                `Ciphertext.error_bound` of the result, and of what is computed with it, holds these alone.
+                proves it, and one level maps the range to [-1, 1]. `error_bound` of the result, and of what
+                is computed with it, has this error and those of encryption; `Ciphertext.error_bound`, and
+                flooding, have the latter alone.
 
         Raises:
             OperandError: no range is declared, or the function is not defined on it.
@@ -436,7 +474,10 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         mapped = self.evaluator.declare(mapped, 1.0 + mapped.error_bound)
         value = self.evaluator.polynomial(mapped, polynomial.coefficients, "chebyshev")
         total = polynomial.error + value.error_bound
-        result = self._with(self.evaluator.declare(value, most + polynomial.error))
+        carried = self.approximation * function.steepest(low, high)
+        result = self._with(
+            self.evaluator.declare(value, most + polynomial.error), polynomial.error + carried
+        )
         result.interval = (least - total, largest + total)
         return result
 
@@ -450,6 +491,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             range: a bound on the absolute values, not below the one that they declare
                 (`Ciphertext.magnitude_bound`). A range other than 1 uses one more level.
 
+        `error_bound` has the error of the composition, and holds for values that are at least that distance,
+        and their own `error_bound`, from 0.
+
         Raises:
             ParameterError: there is no composition for that many bits.
             ValueError: the range is not a finite number above 0.
@@ -461,18 +505,20 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     def abs(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the absolute value of values in [-range, range], with an error of at most 2^(1 - bits) times
         the range; uses one level more than `sign`, with the same errors."""
-        return self * self._sign(bits, range, "the values of abs")
+        result = self * self._sign(bits, range, "the values of abs")
+        result.approximation = self.approximation + 2.0 ** (1 - bits) * range
+        return result
 
     def maximum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the larger of two values in [-range, range], with an error of at most 2^(1 - bits) times the
         range; uses two levels more than `sign`, with the same errors."""
-        mean, distance, largest = self._extremum(other, bits, range, "maximum")
-        return self._with(self.evaluator.declare((mean + distance).ciphertext, largest))
+        mean, distance, largest, error = self._extremum(other, bits, range, "maximum")
+        return self._with(self.evaluator.declare((mean + distance).ciphertext, largest), error)
 
     def minimum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the smaller of two values in [-range, range]; see `maximum`."""
-        mean, distance, largest = self._extremum(other, bits, range, "minimum")
-        return self._with(self.evaluator.declare((mean - distance).ciphertext, largest))
+        mean, distance, largest, error = self._extremum(other, bits, range, "minimum")
+        return self._with(self.evaluator.declare((mean - distance).ciphertext, largest), error)
 
     def compare(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Compare two values in [-range, range]: 1 where this value is larger, 0 where it is smaller, 1/2
@@ -487,13 +533,17 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         bits: int,
         range: float,  # noqa: A002
         name: str,
-    ) -> tuple[Self, Self, float]:
-        """Return the mean of two values, half their distance, and a bound on the larger and the smaller."""
+    ) -> tuple[Self, Self, float, float]:
+        """Return the mean of two values, half their distance, a bound on the larger and the smaller, and one
+        on the error of both by polynomials."""
         mean, half = (self + other) / 2, (self - other) / 2
         distance = half * half._sign(bits, range, f"half the differences of {name}")
         theirs = _ciphertext(other)
         bound = theirs.magnitude_bound if isinstance(theirs, Ciphertext) else float(np.abs(theirs).max())
-        return mean, distance, max(self.ciphertext.magnitude_bound, bound) + 2.0 ** (1 - bits) * range
+        error = other.approximation if isinstance(other, Encrypted) else 0.0
+        own = 2.0 ** (1 - bits) * range
+        largest = max(self.ciphertext.magnitude_bound, bound) + own
+        return mean, distance, largest, max(self.approximation, error) + own
 
     def _sign(self, bits: int, range: float, what: str, unit: float = 1.0) -> Self:  # noqa: A002
         """Return the sign of values that cannot be outside the range.
@@ -522,7 +572,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
                 error_bound=errors[-1],
                 limit=1.0,
             )
-        return self._with(evaluator.declare(value, largest))
+        return self._with(evaluator.declare(value, largest), sign_composite(bits).error)
 
     def _over(self, range: float) -> Self:  # noqa: A002
         """Return the values divided by their range."""
@@ -593,6 +643,9 @@ class EncryptedIntegers(_Value[BfvEvaluator, BfvCiphertext, "IntegerOperand"]):
 
     __slots__ = ()
     _computed = "use their operators, + - * ** << >>, or decrypt them first"
+
+    def _with(self, ciphertext: BfvCiphertext) -> Self:
+        return type(self)(self.evaluator, ciphertext)
 
     @property
     def _count(self) -> int | None:

@@ -34,11 +34,13 @@ class Function:
         of: the function of an array.
         largest: a bound on its absolute value in an ellipse, from the real points where the ellipse begins
             and ends.
+        steepest: the largest slope on a range, from its two ends.
         positive: whether it is analytic to the right of 0 alone; otherwise everywhere.
     """
 
     of: Callable[[Values], Values]
     largest: Callable[[float, float], float]
+    steepest: Callable[[float, float], float]
     positive: bool = True
 
     def image(self, low: float, high: float) -> Interval:
@@ -53,11 +55,13 @@ def _largest_logarithm(low: float, high: float) -> float:
 
 
 FUNCTIONS = {
-    "exp": Function(np.exp, lambda low, high: math.exp(high), positive=False),
-    "inverse": Function(lambda x: 1.0 / x, lambda low, high: 1.0 / low),
-    "inverse_sqrt": Function(lambda x: 1.0 / np.sqrt(x), lambda low, high: low**-0.5),
-    "log": Function(np.log, _largest_logarithm),
-    "sqrt": Function(np.sqrt, lambda low, high: high**0.5),
+    "exp": Function(np.exp, lambda _, high: math.exp(high), lambda _, high: math.exp(high), positive=False),
+    "inverse": Function(lambda x: 1.0 / x, lambda low, _: 1.0 / low, lambda low, _: low**-2.0),
+    "inverse_sqrt": Function(
+        lambda x: 1.0 / np.sqrt(x), lambda low, _: low**-0.5, lambda low, _: low**-1.5 / 2
+    ),
+    "log": Function(np.log, _largest_logarithm, lambda low, _: 1.0 / low),
+    "sqrt": Function(np.sqrt, lambda _, high: high**0.5, lambda low, _: low**-0.5 / 2),
 }
 """Functions of encrypted values by the name of the method. |z| in an ellipse right of 0 is between its real
 ends."""

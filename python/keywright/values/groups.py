@@ -75,8 +75,7 @@ class Group(NoArray):
             result = self.sum(values) * self.share
         else:
             result = (values * (self._numbers(values) * self.share)).sum()
-        bound = values.ciphertext.magnitude_bound
-        return Encrypted(result.evaluator, result.evaluator.declare(result.ciphertext, bound))
+        return result._declared(values.ciphertext.magnitude_bound)
 
     def _numbers(self, values: Encrypted) -> "np.ndarray[tuple[int], np.dtype[np.float64]] | Encrypted":
         """Return the mask, one for every value: a mask of one number would be the same for all."""
@@ -121,8 +120,7 @@ class Group(NoArray):
         for each in (first, second):
             variance = self.variance(each).within(low * low, high * high)
             result = result * variance.inverse_sqrt(error / high)
-        bound = (1 + error) ** 2
-        return Encrypted(result.evaluator, result.evaluator.declare(result.ciphertext, bound))
+        return result._declared((1 + error) ** 2)
 
     def histogram(
         self,

@@ -217,6 +217,39 @@ def test_what_cannot_be_written_is_named(saver: str, tmp_path: Path) -> None:
 
 
 @contextmanager
+def without_privileges() -> Iterator[None]:
+    """Permissions hold, which they do not for root."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("use", "closed"),
+    [*((use, "folder") for use in [*LOADERS, *sorted(saved())]), *((use, "folder/x") for use in LOADERS)],
+)
+def test_what_is_forbidden_is_named(use: str, closed: str, tmp_path: Path) -> None:
+    """A file, or its folder, that others have closed."""
+    call, folder = (LOADERS | saved())[use], tmp_path / "folder"
+    folder.mkdir()
+    # What it imports may be forbidden, too.
+    with suppress(KeywrightError, OSError):
+        call(folder / "x")
+    (folder / "x").touch()
+    (tmp_path / closed).chmod(0)
+    try:
+        with without_privileges():
+            refuse(call, folder / "x")
+    finally:
+        (tmp_path / closed).chmod(0o700)
+
+
+@contextmanager
 def little_room() -> Iterator[None]:
     """Files may have 300 bytes, as on a disk that becomes full."""
     import resource
@@ -292,6 +325,15 @@ def test_what_a_killed_writer_has_left_is_removed_by_the_next(
             with suppress(ProcessLookupError):
                 writer.kill()
             writer.communicate()
+
+
+@pytest.mark.parametrize("saver", sorted(saved()))
+def test_every_writer_removes_what_killed_ones_have_left(saver: str, tmp_path: Path) -> None:
+    """Those of the engine left theirs for ever. Each removes what another has left."""
+    for mark in ("12345678", "abcdefg_", "zzzzzzz0"):
+        (tmp_path / f".saved.{mark}{PARTIAL}").write_bytes(b"left")
+    saved()[saver](tmp_path / "saved")
+    assert not [each for each in tmp_path.iterdir() if each.name.endswith(PARTIAL)]
 
 
 def test_links_and_files_of_others_are_not_removed(tmp_path: Path) -> None:

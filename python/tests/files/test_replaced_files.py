@@ -15,8 +15,8 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import compiler
-from keywright._files import new_file, put, replace, replacing
+from keywright import _files, compiler
+from keywright._files import new_file, new_folder, put, replace, replacing
 from keywright.errors.model import FolderError
 from keywright.federated import Encoding
 from keywright.federated.threshold.protocol import Roster
@@ -223,6 +223,36 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, writer: str) -> N
     assert not far.is_symlink()
 
 
+def by_new_folder(path: Path) -> None:
+    with new_folder(path) as place:
+        (place / "secret").write_bytes(DATA)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no ways into open folders")
+@pytest.mark.parametrize("writer", [*WRITERS.values(), by_new_folder])
+def test_nothing_is_written_through_a_link_that_has_a_temporary_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: Callable[[Path], None]
+) -> None:
+    """In a shared folder, others can rename what is being written, and put their own under its name."""
+    create, links = _files._create, list[Path]()
+
+    def attacked(place: Path, prefix: str, folder: bool) -> tuple[Path, int | None]:
+        new, handle = create(place, prefix, folder)
+        new.rename(new.with_name("moved"))
+        elsewhere = tmp_path / f"elsewhere-{len(links)}"
+        elsewhere.mkdir() if folder else elsewhere.touch()
+        new.symlink_to(elsewhere)
+        links.append(elsewhere)
+        return new, handle
+
+    monkeypatch.setattr(_files, "_create", attacked)
+    (tmp_path / "shared").mkdir()
+    writer(tmp_path / "shared" / "result")
+    assert links
+    for elsewhere in links:
+        assert list(elsewhere.iterdir()) == [] if elsewhere.is_dir() else elsewhere.read_bytes() == b""
+
+
 def test_what_can_be_neither_replaced_nor_written_is_an_error(tmp_path: Path) -> None:
     import socket
 
@@ -230,8 +260,11 @@ def test_what_can_be_neither_replaced_nor_written_is_an_error(tmp_path: Path) ->
     temporary.write_bytes(DATA)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        with pytest.raises(OSError, match="neither a file, a pipe nor a character device"):
-            put(temporary, path)
+        with (
+            temporary.open("rb") as file,
+            pytest.raises(OSError, match="neither a file, a pipe nor a character device"),
+        ):
+            put(temporary, file, path)
     assert temporary.read_bytes() == DATA
 
 

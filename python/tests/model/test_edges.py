@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,7 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
         "noise": ({"noise": "low"}, ParameterError, "noise is 'low'"),
         "no noise": ({"noise": None}, ParameterError, "noise is None; use a number"),
         "bins without trees": ({"bins": 32}, ParameterError, "bins= is for trees, and the model has none"),
+        "bins of public thresholds": ({"bins": 32, "thresholds": "public"}, ParameterError, "bins= is for"),
         "thresholds without trees": ({"thresholds": "public"}, ParameterError, "thresholds= is for trees"),
         "an unknown name": ({"acuracy": 0.9}, TypeError, "'acuracy'; did you mean 'accuracy'"),
         "an unknown name of its own": ({"sample": 3}, TypeError, "'sample'; did you mean 'samples'"),
@@ -280,6 +282,14 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
     for name, (options, kind, text) in arguments.items():
         with pytest.raises(kind, match=text):
             pytest.fail(f"{name} gives {kw.compile(network, **({'calibration': samples} | options))}")
+    # Nor does what is below `compile` ignore them, which takes trees and others alike.
+    target, known = compiler.Target(slots=512, levels=3), {field.name for field in fields(compiler.Fit)}
+    for name, (options, kind, text) in arguments.items():
+        if options.keys() <= known and "empty" not in name and name != "thresholds without trees":
+            with pytest.raises(kind, match=text):
+                compiler.compile_program(
+                    network, target, compiler.Fit(**({"calibration": samples} | options))
+                )
 
 
 def test_defaults_about_trees_are_no_refusal_without_trees() -> None:

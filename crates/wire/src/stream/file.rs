@@ -1,17 +1,27 @@
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::WireError;
 
 /// The number of files that this process is writing, for distinct names.
-static COUNT: AtomicU64 = AtomicU64::new(0);
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Ends of temporary names, with which the Python package marks them too.
+const PARTIAL: &str = ".partial";
+
+/// Characters of a temporary name between the name of its target and its end.
+const MARK: usize = 8;
+
+/// Bytes of a target's name that a temporary name holds, which would otherwise become too long.
+const NAME_BYTES: usize = 200;
 
 /// A file that appears under its name, whole, only when it is committed. It is written under a temporary name in the
-/// same folder, synced to the disk, and renamed. If it is dropped without a commit, it leaves nothing.
+/// same folder, synced to the disk, and renamed. If it is dropped without a commit, it leaves nothing. What a killed
+/// process has left is removed by the next one that writes the same file; locks tell what is still being written.
 ///
 /// A pipe, a device or a socket cannot be replaced by a file: it is written directly.
 #[derive(Debug)]
@@ -64,16 +74,16 @@ impl AtomicFile {
         }
         #[cfg(not(unix))]
         let _ = private;
-        // A killed process with the same number may have left a file of the same name: in a container all processes
-        // have one number.
+        let start = temporary_start(name);
+        sweep(target, &start);
+        // Another process may have a file of the same name: in a container all processes have one number.
         let (file, temporary) = loop {
-            let mut temporary_name = OsString::from(".");
-            temporary_name.push(name);
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            temporary_name.push(format!(".{}-{count}.partial", process::id()));
-            let temporary = target.with_file_name(temporary_name);
+            let mark = process::id().rotate_left(16).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+            let temporary = target.with_file_name(format!("{start}{mark:0MARK$x}{PARTIAL}"));
             match options.open(&temporary) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // Until it is locked, another process may take it for a leftover and remove it.
+                Ok(file) if cfg!(unix) && file.lock().is_ok() && !temporary.exists() => {}
                 opened => break (opened?, temporary),
             }
         };
@@ -94,18 +104,56 @@ impl AtomicFile {
             return self.flush();
         }
         if let Some(writer) = self.writer.take() {
-            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+            let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()?;
+            // Without its lock, it would be a leftover.
+            fs::rename(&self.temporary, &self.target)?;
         }
-        fs::rename(&self.temporary, &self.target)?;
         self.temporary.clear();
         // The new name must survive a power failure too.
         #[cfg(unix)]
-        {
-            let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(parent)?.sync_all()?;
-        }
+        File::open(folder_of(&self.target))?.sync_all()?;
         Ok(())
     }
+}
+
+/// What the temporary names of a target begin with.
+fn temporary_start(name: &OsStr) -> String {
+    let mut start = String::from(".");
+    for c in name.to_string_lossy().chars().filter(|&c| c != char::REPLACEMENT_CHARACTER) {
+        if start.len() + c.len_utf8() > NAME_BYTES + 1 {
+            break;
+        }
+        start.push(c);
+    }
+    start.push('.');
+    start
+}
+
+/// Removes files that killed processes have left for a target: those that nobody has locked.
+fn sweep(target: &Path, start: &str) {
+    let is_leftover = |name: &OsStr| {
+        let mark = name.to_str().and_then(|name| name.strip_prefix(start)?.strip_suffix(PARTIAL));
+        mark.is_some_and(|mark| {
+            mark.len() == MARK && mark.bytes().all(|c| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+        })
+    };
+    if !cfg!(unix) {
+        return;
+    }
+    for entry in fs::read_dir(folder_of(target)).into_iter().flatten().flatten() {
+        if is_leftover(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            // Opened to write, a pipe that has replaced it meanwhile blocks nobody. Others sweep here, too.
+            let file = OpenOptions::new().read(true).write(true).open(entry.path());
+            if file.is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+fn folder_of(target: &Path) -> &Path {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Refuses a pipe from which another user could read a secret: in a shared folder, anyone can make it first.
@@ -191,20 +239,55 @@ mod tests {
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     }
 
-    /// Leftovers of a killed process under the next names stay untouched, and do not block new files.
-    #[test]
-    fn names_that_are_taken_are_passed_over() {
-        let folder = std::env::temp_dir().join(format!("keywright-wire-names-{}", process::id()));
+    fn folder_of_test(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("keywright-wire-{name}-{}", process::id()));
         fs::create_dir(&folder).unwrap();
-        let next = COUNT.load(Ordering::Relaxed);
-        let left = |count| folder.join(format!(".keys.{}-{count}.partial", process::id()));
-        // Other tests count too.
-        (next..next + 64).for_each(|count| fs::write(left(count), b"left").unwrap());
-        let mut file = AtomicFile::create(folder.join("keys")).unwrap();
+        folder
+    }
+
+    fn write(path: &Path) {
+        let mut file = AtomicFile::create(path).unwrap();
         file.write_all(b"whole").unwrap();
         file.commit().unwrap();
-        assert_eq!(fs::read(folder.join("keys")).unwrap(), b"whole");
-        assert!((next..next + 64).all(|count| fs::read(left(count)).unwrap() == b"left"));
+        assert_eq!(fs::read(path).unwrap(), b"whole");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_killed_processes_have_left_is_removed() {
+        let folder = folder_of_test("left");
+        let written = AtomicFile::create(folder.join("keys")).unwrap();
+        let others =
+            [".keys.12345678", ".keys.1234567.partial", ".keys.x.12345678.partial", ".key.12345678.partial"];
+        others.iter().for_each(|other| fs::write(folder.join(other), b"other").unwrap());
+        fs::create_dir(folder.join(".keys.abcdefgh.partial")).unwrap();
+        fs::write(folder.join(".keys.1234567_.partial"), b"left").unwrap();
+        write(&folder.join("keys"));
+        assert!(!folder.join(".keys.1234567_.partial").exists());
+        assert!(others.iter().all(|other| folder.join(other).exists()));
+        assert!(folder.join(".keys.abcdefgh.partial").exists());
+        assert!(written.temporary.exists());
+        written.commit().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Files of other writers under the next names stay untouched, and do not block new ones.
+    #[test]
+    fn names_that_are_taken_are_passed_over() {
+        let folder = folder_of_test("names");
+        let next = COUNT.load(Ordering::Relaxed);
+        // Other tests count too.
+        let taken: Vec<_> = (next..next + 64)
+            .map(|count| {
+                let mark = process::id().rotate_left(16).wrapping_add(count);
+                let path = folder.join(format!(".keys.{mark:0MARK$x}{PARTIAL}"));
+                let file = File::create_new(&path).unwrap();
+                file.lock().unwrap();
+                (path, file)
+            })
+            .collect();
+        write(&folder.join("keys"));
+        assert!(taken.iter().all(|(path, _)| fs::read(path).unwrap().is_empty()));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -282,5 +282,5 @@ def error_text(inference: Inference) -> str:
 
     Because it holds for all inputs, it is too large to be useful for deep networks."""
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
-        return f"error of the outputs at most {inference.error_bound:.2g} for all inputs"
+        return f"encryption changes outputs by at most {inference.error_bound:.2g} for all inputs"
     return "the bound for the worst input is larger than the outputs"

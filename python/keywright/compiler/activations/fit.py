@@ -84,10 +84,11 @@ class Fit(Stated):
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
-    output may change by more than a sixteenth of half its own range without outliers; scores of labels, of
-    the largest of them. No sample may leave the range of a later polynomial. The compiler refuses a model if
-    no polynomials meet this rule, or if the target has too few levels. Methods that `activations` fixes are
-    not part of the rule; if they miss it, the report warns.
+    output may change by more than a sixteenth of half its own range without outliers, and no value by more
+    than a tenth of its spread; scores of labels, by a sixteenth of the largest of them. No sample may leave
+    the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule, or if the
+    target has too few levels. Methods that `activations` fixes are not part of the rule; if they miss it, the
+    report warns. It also states changes above a hundredth of the spread.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
@@ -122,7 +123,8 @@ class Fit(Stated):
             `accuracy` or `error` is given.
 
     Raises:
-        ParameterError: `thresholds` is neither of the two, or an argument is of another type.
+        ParameterError: `thresholds` is neither of the two, `bins` are given for public ones, or an argument
+            is of another type.
         ValueError: a method does not exist, or a number is out of range.
         EncodeError: calibration data are masked, complex, sparse, times, or no arrays.
     """
@@ -152,6 +154,8 @@ class Fit(Stated):
                 require_number(name, getattr(self, name))
         if self.bins is not None and not 2 <= self.bins <= MOST_BINS:
             raise ValueError(f"bins must be 2 to {MOST_BINS}, got {self.bins}")
+        if self.bins is not None and self.thresholds == "public":
+            raise ParameterError("bins= is for private thresholds; leave it out", what="bins")
         if self.accuracy is not None and not 0 < self.accuracy <= 1:
             raise ValueError(
                 f"accuracy must be a share of samples above 0 and at most 1, got {self.accuracy}"
@@ -179,3 +183,8 @@ class Fit(Stated):
     def method(self, operator: str, name: str) -> Method | None:
         """Return the method requested for an ONNX node, by its name or else by its operator type."""
         return self.methods.get(name) or self.methods.get(operator.lower())
+
+
+def for_trees(name: str) -> ParameterError:
+    """Return the refusal of an argument about trees for a model that has none."""
+    return ParameterError(f"{name}= is for trees, and the model has none; leave it out", what=name)

@@ -15,6 +15,7 @@ from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import (
     DEFAULT_CHANGE,
+    WARNED_SHARE,
     AnswerDifference,
     FitReport,
     FittedActivation,
@@ -26,7 +27,7 @@ from .answers import answer_differences, largest_change
 from .fit import Fit
 from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
-from .spread import half_range_of
+from .spread import half_range_of, spread_of
 
 LOOSEST_CHANGE = 1.0
 """Bound on the change of an output, as a share of the largest output, if only the share of equal predictions
@@ -45,8 +46,11 @@ ENCRYPTED_SHARE = 1 / 16
 """Share of a required error that polynomials leave to encryption."""
 
 ANSWER_SHARE = 1 / 2
-"""Default bound on the change of an output behind the client's last steps, as a share of half its range;
-larger ones are warned of."""
+"""Change of an output behind the client's last steps, as a share of half its range, above which it is warned
+of where a share of equal predictions is required."""
+
+MOST_OF_SPREAD = 1 / 10
+"""By default, no value changes by a larger share of its spread."""
 
 FIRST_SAMPLES = 4
 """Samples on which a choice is tried first: most choices are too coarse, and a few samples show it."""
@@ -117,9 +121,18 @@ class Requirement:
             largest = float(each[0])
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
-            return Requirement(1.0, DEFAULT_CHANGE * each, share * largest)
+            most = DEFAULT_CHANGE * each
+            if outputs.size and run.predictions(outputs[:1]) is None:
+                most = np.minimum(most, MOST_OF_SPREAD * spread_of(outputs))
+            return Requirement(1.0, most, share * largest)
         error = LOOSEST_CHANGE * largest if fit.error is None else (1 - ENCRYPTED_SHARE) * fit.error
         return Requirement(fit.accuracy or 0.0, error)
+
+
+def answer_share(accuracy: float | None) -> float:
+    """Return the share of half its range above which a change of an output behind the client's last steps is
+    warned of, by the required share of equal predictions."""
+    return WARNED_SHARE if accuracy is None else ANSWER_SHARE
 
 
 def _sizes(run: ExactRun) -> Vector:
@@ -177,7 +190,7 @@ def choose(
         default=None
         if required
         else f"outputs within {np.min(target.error):.3g}, a sixteenth of the largest score, or of "
-        "half the range of a value, and "
+        "half the range of a value and a tenth of its spread, and "
         f"every prediction that is decided by more than {target.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
@@ -370,13 +383,16 @@ def report(
     """
     compared = run.compared
     answers: tuple[AnswerDifference, ...] = ()
-    labels: float | None = None
+    labels, of_spread = None, 0.0
     changes, sizes = np.zeros((1, run.outputs.shape[1] or 1)), _sizes(run) if fitted else np.ones(1)
     same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
     if fitted:
         outputs = restored(outputs_of(graph, run.samples[compared]))
         changes, same = _compare(outputs, run.outputs[compared], run)
-        answers, labels = answer_differences(part, outputs, run.outputs[compared], fit.error, ANSWER_SHARE)
+        share = answer_share(fit.accuracy)
+        answers, labels = answer_differences(part, outputs, run.outputs[compared], fit.error, share)
+        if fit.accuracy is None and fit.error is None and not run.scores:
+            of_spread = float((changes.max(axis=0) / spread_of(run.outputs)).max())
     ranges = run.ranges(fit.ranges.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
     return FitReport(
@@ -391,6 +407,7 @@ def report(
             labels if labels is not None or same is None else float(same.mean()),
             answers=answers,
             share=float((changes.max(axis=0) / np.where(sizes > 0, sizes, 1.0)).max()),
+            of_spread=of_spread,
         ),
         export=run.export,
     )

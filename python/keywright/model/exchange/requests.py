@@ -39,7 +39,7 @@ class Answer:
 
     Attributes:
         objects: bytes of the ciphertexts.
-        error_bound: derived bound on the error of every result, before its scale is undone.
+        error_bound: derived bound on the error of every result by encryption, before its scale is undone.
     """
 
     objects: list[bytes]

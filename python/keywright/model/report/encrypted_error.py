@@ -16,7 +16,7 @@ from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.client.jumps import rows_to_look_at, within
 from keywright.program.client.last_steps import ClientPart
-from keywright.program.fit_report import AnswerDifference
+from keywright.program.fit_report import WARNED_SHARE, AnswerDifference
 from keywright.program.program import Program
 from keywright.runtime import simulate
 from keywright.runtime.simulation.simulate import FACTOR
@@ -33,9 +33,6 @@ WORK = 1.0
 """Predicted seconds of encrypted batches for which more samples than the least are simulated."""
 
 REPETITIONS = 2
-
-WARNED_SHARE = 0.01
-"""Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
 UNEVEN = 100.0
 """Ratio of the largest feature to the median one from which their sizes count as the cause of errors."""

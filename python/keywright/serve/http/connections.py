@@ -5,8 +5,9 @@ another way is refused. A peer has credit: `GRACE_S` at the beginning of a body 
 for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without credit its connection is aborted. Where all
 slots are taken, a newcomer replaces a connection of the holder who has the most (see `connection_slots`).
 TLS is negotiated within a slot. Above the pace of its address, a request waits. Reads have a pace of their
-own: bytes that come one by one cost a turn of the event loop each, and wait for each other above it. With
-TLS, a read has one record, whether that carries bytes of requests or not.
+own: bytes that come one by one cost a turn of the event loop each, and wait for each other above it, which
+excuses only reads of many bytes. With TLS, a read has one record, whether that carries bytes of requests or
+not.
 """
 
 import asyncio
@@ -54,6 +55,10 @@ TLS_RECORD = TLS_CONTENT + 256 + TLS_HEAD
 
 READ_BYTES = 64 << 10
 """Maximum bytes that are read from a connection at a time."""
+
+HELD_BYTES = 1 << 10
+"""Bytes of a body in a read for which all of its wait for its turn is excused, and of less in proportion: a
+peer that sends bytes one by one, or as many records of TLS, makes its reads wait itself."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """Maximum bytes and seconds of reading after a malformed request."""
@@ -183,7 +188,9 @@ class Connection(H11Protocol):
         self.logger, self._metrics = ERRORS, metrics
         self.conn = self._requests = StrictRequests()
         self._slots, self._pace, self._reads = slots, pace, reads
-        self._holding = False
+        # When the next read began to wait for its turn, and how long reads have waited since the last bytes.
+        self._held_since: float | None = None
+        self._held = 0.0
         self._slot = Slot(self._abort)
         self._timer: asyncio.TimerHandle | None = None
         self._takes = False
@@ -228,28 +235,36 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take bytes; after a refusal, read and drop a few, because the sender would otherwise miss the
         answer."""
+        if self._takes:
+            self._slot.until += self._held * min(1.0, len(data) / HELD_BYTES)
+            self._move(len(data))
+        self._held = 0.0
         delay = self._reads.delay(self.client[0]) if self._reads and self.client else 0.0
         if delay > 0:
             # More arrives meanwhile, and the next read takes all of it.
-            self._holding = True
+            self.hold(on=True)
             self.transport.pause_reading()
             self.loop.call_later(delay, self._go_on)
         if self._unread is None:
-            if self._takes:
-                self._move(len(data))
             super().data_received(data)
+            if self._takes and self._slot.until <= self.loop.time() and self.cycle.more_body:
+                self._abort()
             return
         self._unread -= len(data)
         if self._unread < 0:
             self._end()
 
     def hold(self, *, on: bool) -> None:
-        """Note whether reads wait for their turn: the peer is not slow then."""
-        self._holding = on
+        """Note whether the next read waits for its turn: the peer is not slow then, if that read has bytes of
+        a body."""
+        now = self.loop.time()
+        if self._held_since is not None:
+            self._held += now - self._held_since
+        self._held_since = now if on else None
 
     def _go_on(self) -> None:
         """Read again, unless the request that was read has to be answered first."""
-        self._holding = False
+        self.hold(on=False)
         if not self.flow.read_paused:
             self.transport.resume_reading()
 
@@ -268,7 +283,8 @@ class Connection(H11Protocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.work()
-        self._timer = self.loop.call_later(REFUSED_S, self._end)
+        self._slot.until = self.loop.time() + REFUSED_S
+        self._timer = self.loop.call_at(self._slot.until, self._end)
 
     def _end(self) -> None:
         """End after the bytes that are being sent, for which the peer has credit."""
@@ -352,13 +368,15 @@ class Connection(H11Protocol):
             self._sent, moved = sent, sent - self._sent
             self._move(moved)
         now = self.loop.time()
-        if self._takes and (self._holding or self.flow.read_paused):
+        if self._takes and self.flow.read_paused:
             # The server is slow, not the peer.
             self._slot.until = max(self._slot.until, now + GRACE_S)
-        if self._slot.until <= now:
-            self.transport.abort()
+        # Bytes that wait for their turn are judged when they are read.
+        held = self._takes and self._held_since is not None
+        if self._slot.until > now or held:
+            self._timer = self.loop.call_at(max(self._slot.until, now + GRACE_S * held), self._look)
         else:
-            self._timer = self.loop.call_at(self._slot.until, self._look)
+            self.transport.abort()
 
 
 class EncryptedTransport(asyncio.BufferedProtocol, asyncio.Transport):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ def keys() -> Keys:
     parameters = kw.Parameters.from_bits(11, [55, *[45] * 20], [60], 45, insecure=True)
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    evaluation = generator.evaluation_keys(rotations=[1, 2, 4, 8])
+    evaluation = generator.evaluation_keys(rotations=range(1, SLOTS))
     return Keys(
         kw.Evaluator(parameters, evaluation), kw.Encryptor(generator.public_key()), kw.Decryptor(secret)
     )
@@ -251,3 +252,111 @@ def test_bad_groups_are_refused(keys: Keys) -> None:
     for deviations in ((0, 1), (1, 0.5), (0.1, np.inf)):
         with pytest.raises(ValueError, match="deviations"):
             Group(np.ones(SLOTS)).correlation(x, x, deviations)
+
+
+Operation = Callable[[Any], Any]
+
+
+def of_sign(x: Any) -> Any:
+    return x.sign(range=1.1) if isinstance(x, kw.Encrypted) else np.sign(x)
+
+
+def of(name: str) -> Operation:
+    """A function by its name, of encrypted values in [0.2, 1] and of numbers."""
+
+    def operation(x: Any) -> Any:
+        if isinstance(x, kw.Encrypted):
+            return getattr(x.within(0.1, 1.1), name)()
+        return FUNCTIONS[name].of(x)
+
+    return operation
+
+
+def either(encrypted: Operation, plain: Operation) -> Operation:
+    return lambda x: encrypted(x) if isinstance(x, kw.Encrypted) else plain(x)
+
+
+MATRIX = np.random.default_rng(7).normal(size=(SLOTS, SLOTS))
+NUMBERS = np.linspace(-2, 3.1, SLOTS)
+OPERATIONS: dict[str, Operation] = {
+    **{name: of(name) for name in FUNCTIONS},
+    "__add__": lambda x: x + x,
+    "__radd__": lambda x: NUMBERS.tolist() + x,
+    "__sub__": lambda x: x - 3 * x,
+    "__rsub__": lambda x: NUMBERS.tolist() - x,
+    "__mul__": lambda x: x * (x + 1),
+    "__rmul__": lambda x: NUMBERS.tolist() * x,
+    "__neg__": lambda x: -x,
+    "__pow__": lambda x: x**3,
+    "__truediv__": lambda x: x / NUMBERS,
+    "__rtruediv__": either(lambda x: 2 / x.within(0.1, 1.1), lambda x: 2 / x),
+    "__matmul__": lambda x: x @ MATRIX,
+    "__rmatmul__": lambda x: MATRIX.tolist() @ x,
+    "__lshift__": either(lambda x: x << 2, lambda x: np.roll(x, -2)),
+    "__rshift__": either(lambda x: x >> 1, lambda x: np.roll(x, 1)),
+    "dot": either(lambda x: x.dot(x), lambda x: np.full(SLOTS, x @ x)),
+    "sum": either(lambda x: x.sum(), lambda x: np.full(SLOTS, x.sum())),
+    "mean": either(lambda x: x.mean(), lambda x: np.full(SLOTS, x.mean())),
+    "polyval": either(lambda x: x.polyval([1, -2, 0.5, 3]), lambda x: 1 - 2 * x + 0.5 * x**2 + 3 * x**3),
+    "within": either(lambda x: x.within(0, 1.1), lambda x: x),
+    "sign": of_sign,
+    "abs": either(lambda x: (x - 0.5).abs(range=2), lambda x: np.abs(x - 0.5)),
+    "maximum": either(lambda x: x.maximum(0.5, range=2), lambda x: np.maximum(x, 0.5)),
+    "minimum": either(lambda x: (x - 1).minimum(x * -1, range=2), lambda x: np.minimum(x - 1, -x)),
+    "compare": either(lambda x: x.compare(-0.5, range=2), lambda x: (np.sign(x + 0.5) + 1) / 2),
+    "group": either(
+        lambda x: Group(np.arange(SLOTS) < 5).covariance(x, x * x),
+        lambda x: np.full(SLOTS, np.cov(x[:5], x[:5] ** 2, bias=True)[0, 1]),
+    ),
+}
+"""Every operation, of encrypted values and of numbers between 0.2 and 1."""
+
+NO_OPERATIONS = {"error_bound", "evaluator", "ciphertext", "interval", "approximation"}
+
+
+ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift")
+
+
+def test_every_operation_is_tried() -> None:
+    public = {name for name in dir(kw.Encrypted) if not name.startswith("_")} - NO_OPERATIONS
+    operators = {f"__{side}{name}__" for name in ARITHMETIC for side in ("", "r", "i")}
+    operators |= {"__neg__", "__pos__", "__abs__", "__invert__"}
+    # Others are inherited, and refused.
+    own = {name for each in kw.Encrypted.__mro__[:2] for name in vars(each)}
+    assert public | operators & own <= OPERATIONS.keys()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("planted", [0.0, 2.0**-20, 0.05])
+def test_stated_errors_are_whole(keys: Keys, name: str, planted: float) -> None:
+    """`error_bound` held the errors of encryption alone, and polynomials were off by more. What is encrypted
+    is off by a planted error; what is computed with it states the error that this becomes."""
+    rng, operation = np.random.default_rng(11), OPERATIONS[name]
+    for _ in range(4):
+        exact = rng.uniform(0.2, 1.0, SLOTS)
+        x = keys.encrypted(exact + planted * rng.choice([-1, 1, 0.3], SLOTS), 1.05)
+        x.approximation = planted
+        result = operation(x)
+        error = np.abs(keys.decrypted(result) - operation(exact)).max()
+        assert error <= result.error_bound
+        assert result.error_bound == result.ciphertext.error_bound + result.approximation
+        own = name in FUNCTIONS or name in {"__rtruediv__", "sign", "abs", "maximum", "minimum", "compare"}
+        assert (result.approximation > 0) == (planted > 0 or own)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stated_errors_of_formulas_are_whole(keys: Keys, seed: int) -> None:
+    """Random chains of functions and operators."""
+    rng = np.random.default_rng(seed)
+    exact = rng.uniform(0.2, 1.0, SLOTS)
+    x = keys.encrypted(exact)
+    x = x.within(0.2, 1.0)
+    for _ in range(3):
+        name = str(rng.choice([*FUNCTIONS]))
+        x, exact = getattr(x, name)(2.0 ** -int(rng.integers(4, 12))), FUNCTIONS[name].of(exact)
+        assert x.interval is not None
+        low, high = x.interval
+        # Back into a range above 0.
+        x = ((x - low) / (high - low) + 0.25).within(0.25, 1.25)
+        exact = (exact - low) / (high - low) + 0.25
+        assert np.abs(keys.decrypted(x) - exact).max() <= x.error_bound

@@ -19,9 +19,17 @@ import numpy as np
 import pytest
 from keywright.client import RemoteModel, connection, exchange, key_owner, key_upload
 from keywright.client.connection import CLOSE_S, DEADLINE_S, SHORT_S, TIMEOUT_S, Deadline, within
+from keywright.client.exchange import STALLED_S
 from keywright.client.remote import Session
 from keywright.errors import ParameterError
-from keywright.errors.service import BusyError, DiskError, ServeError, StorageError, UnreachableError
+from keywright.errors.service import (
+    BusyError,
+    DiskError,
+    ServeError,
+    StorageError,
+    UnknownJobError,
+    UnreachableError,
+)
 from keywright.serve import serve
 from tests.serve.hostile import IDENTIFIER, Honest, answer, hostile
 from tests.serve.http.test_tls import make_certificate
@@ -342,6 +350,57 @@ def test_an_evaluation_that_a_client_gives_up_is_cancelled(
             model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None)
     assert error.value.code == code
     assert seen.requests[-1] == ("DELETE", f"/v1/jobs/{IDENTIFIER}", b"")
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit, ZeroDivisionError])
+def test_an_evaluation_that_is_interrupted_is_cancelled(
+    end: type[BaseException], model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went on, whether Ctrl-C or the caller's own progress bar ended the call."""
+    body = json.dumps({"job": IDENTIFIER, "state": "running", "done": 1, "total": 10}).encode()
+
+    def interrupt(*_: int) -> None:
+        raise end
+
+    with hostile(lambda *_: answer(202, body)) as seen:
+        monkeypatch.setattr(model, "_port", int(seen.url.rpartition(":")[2]))
+        with pytest.raises(end):
+            model.evaluate("/v1/keys/x/jobs?", b"", 1000, interrupt)
+    assert seen.requests[-1] == ("DELETE", f"/v1/jobs/{IDENTIFIER}", b"")
+
+
+def test_evaluations_that_are_lost_one_after_the_other_do_not_keep_a_client(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each had an hour of its own."""
+    waited, jobs, begun = 0.0, 0, 0.0
+
+    class Clock:
+        monotonic = staticmethod(lambda: waited)
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            nonlocal waited
+            waited += seconds
+
+    def request(method: str, path: str, *_: Any, **__: Any) -> tuple[int, bytes]:
+        nonlocal waited, jobs, begun
+        waited += 1.0
+        if method == "POST":
+            jobs, begun = jobs + 1, waited
+        elif waited > begun + STALLED_S / 3:
+            raise UnknownJobError("lost")
+        entry = {"job": IDENTIFIER, "state": "running", "done": 1, "total": 10}
+        return 202, json.dumps(entry).encode()
+
+    monkeypatch.setattr(exchange, "time", Clock)
+    monkeypatch.setattr(session.remote, "exchange", request)
+    monkeypatch.setattr(Session, "_uploaded", True)
+    with within(DEADLINE_S), pytest.raises(UnreachableError) as error:
+        session._evaluate_batch(np.zeros((1, *session.manifest.sample_shape)), lambda done, total: None)
+    assert error.value.code == "stalled"
+    assert jobs > 1
+    assert waited < 1.1 * STALLED_S
 
 
 @pytest.mark.usefixtures("fast")

@@ -7,12 +7,15 @@ import contextlib
 import errno
 import json
 import logging
+import math
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from keywright.model import Model
@@ -118,6 +121,48 @@ def test_the_minimum_speed_holds_from_the_first_byte(
         with contextlib.suppress(OSError):
             assert connection.recv(1) == b""
         assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("piece", [1, 4096])
+@pytest.mark.parametrize("held", [0.1, 0.99, 1.0])
+def test_bytes_one_by_one_keep_no_connection(
+    piece: int, held: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their reads waited for their turn, plain or as records of TLS, and whose reads waited was never slow.
+    Pieces of a fair size are excused: the server is slow then.
+
+    A read comes each second, of which it waits for its turn for a part.
+    """
+    monkeypatch.setattr(connections.H11Protocol, "data_received", lambda *_: None)
+    now, timers = 0.0, list[tuple[float, Callable[[], None]]]()
+    connection: Any = object.__new__(connections.Connection)
+    connection.loop = MagicMock(time=lambda: now)
+    connection.loop.call_at.side_effect = lambda *timer: timers.append(timer) or MagicMock()
+    connection.transport, connection.cycle = MagicMock(), MagicMock(more_body=True)
+    connection.flow = MagicMock(read_paused=False)
+    connection._reads = connection._unread = connection._timer = connection._held_since = None
+    connection._held, connection._slot = 0.0, Slot(connection._abort)
+    connection.receive()
+    for second in range(100):
+        for on, moment in ((True, second), (False, second + held), (None, second + 1)):
+            now = moment
+            for timer in [timer for timer in timers if timer[0] <= now]:
+                timers.remove(timer)
+                timer[1]()
+            if on is not None:
+                connection.hold(on=on)
+        connection.data_received(bytes(piece))
+    kept = piece > 1 and held > 0.5
+    assert connection.transport.abort.called != kept
+    assert (connection._slot.until > now) == kept
+
+
+def test_a_refused_connection_is_replaced_like_others(server: Server) -> None:
+    """While its bytes were read, none was replaced later."""
+    with socket.create_connection(server.server_address) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        assert connection.recv(1 << 12).startswith(b"HTTP/1.1 400 ")
+        assert all(slot.until < math.inf for slot in server._slots._held)
 
 
 def test_a_body_that_keeps_its_speed_stays(

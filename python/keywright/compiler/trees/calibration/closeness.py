@@ -25,8 +25,8 @@ WARNED_GROUP, REFUSED_GROUP = 0.1, 0.5
 """The same for the mean change of a group of samples with outputs of similar size, as a share of its distance
 from the median, or of the spread if that is more: a group that changes by 1 is lost among the others."""
 
-WARNED_LARGEST = 0.25
-"""A single change of an output by a larger share of its spread is warned of."""
+WARNED_LARGEST = 0.01
+"""A change of a single output by a larger share of its spread is warned of, with its size."""
 
 GROUPS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Where samples, ordered by an output, are divided into groups; the `TAIL` at each end is a further one."""
@@ -116,7 +116,7 @@ def of_values(result: Vector, expected: Vector) -> Closeness:
 
 
 def largest_change(result: Vector, expected: Vector, *, shares: bool) -> list[str]:
-    """Describe the largest change of an output beside its spread, if it is large. No more bins are tried
+    """Describe the largest change of an output beside its spread, if it is not small. No more bins are tried
     because of it: with any number, a threshold is rounded to one side of some value.
 
     Args:
@@ -125,11 +125,12 @@ def largest_change(result: Vector, expected: Vector, *, shares: bool) -> list[st
     changes = np.abs(result - expected).max(axis=0, initial=0.0)
     sizes = [float(np.ptp(old)) or 1.0 if shares else spread_of(old) for old in expected.T]
     worst = int(np.argmax(changes / sizes))
-    if changes[worst] <= WARNED_LARGEST * sizes[worst]:
+    share = changes[worst] / sizes[worst]
+    if share <= WARNED_LARGEST:
         return []
     what, size = ("a score", "its range") if shares else ("an output", "the spread of the outputs")
-    change = f"{changes[worst]:.3g}, above a quarter of {size}, {sizes[worst]:.3g}"
-    return [f"rounding changes {what} by up to {change}"]
+    change = f"{changes[worst]:.3g}, {share:.2g} times {size}, {sizes[worst]:.3g}"
+    return [f"rounding changes {what} of a calibration sample by up to {change}"]
 
 
 def spread_of(values: Vector) -> float:
