@@ -200,7 +200,7 @@ class Study:
     def clear(self, place: Path, left: list[int], rows: Path) -> None:
         """Run the compiled program in the clear on sentences, and compare their terms with the model's."""
         model = kw.Model.load(place / "model")
-        predicted = self.predicted(model).term_error(self.weights)
+        predicted = self.predicted(model).term_error(self.weights) if self.splade else float("nan")
         for number in left:
             inputs = self.inputs([number])
             states = np.asarray(run_clear(model.program, inputs)).reshape(1, self.options.tokens, -1)
