@@ -14,10 +14,7 @@ the cosine of the encrypted embedding and that of onnxruntime, and texts with a 
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
 import os
-import resource
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,12 +22,13 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import onnx
-from harness.folders import BUILD, record_folder
+from harness.folders import record_folder
 from harness.measurement.clock import timed
+from harness.programs.peer import peak_rss_bytes
 
-from studies.attention.encoder import Array
-from studies.attention.sentences import Labelled
-from studies.attention.study import append
+from .encoder import Array
+from .process import apart, append, command, prepare, read_options, recorded
+from .sentences import Labelled
 
 
 def texts(options: argparse.Namespace) -> Array:
@@ -55,14 +53,8 @@ def compiling(options: argparse.Namespace, place: Path, file: Path) -> None:
     typical = texts(options)[options.count :][: options.calibration]
     mask = {"attention_mask": [1] * options.tokens}
     compiled, compiling_time = timed(kw.compile, model(options), {"input_ids": typical}, inputs=mask)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if options.key_bytes is not None:
-        compiled = compiled.with_keys_within(options.key_bytes)
-    print(compiled.report, flush=True)
-    compiled.save(place / "model")
-    client = kw.load_client(place / "model")
-    client.save(place / "client")
-    client.save_keys(place / "model")
+    peak = peak_rss_bytes()
+    compiled = prepare(compiled, options, place)
     report = compiled.report
     append(file, {
         "tokens": options.tokens, "levels": compiled.program.depth, "bootstraps": report.run.bootstraps,
@@ -90,7 +82,7 @@ def evaluate(options: argparse.Namespace, place: Path, left: list[int], rows: Pa
             "tokens": options.tokens, "sentence": number, "wall_s": seconds.wall, "processor_s": seconds.cpu,
             "cosine": float(ours @ exact / np.linalg.norm(ours) / np.linalg.norm(exact)),
             "error": float(np.abs(ours - exact).max()), "largest": float(np.abs(exact).max()),
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "peak_bytes": peak_rss_bytes(),
             "planned_bytes": planned.memory.total, "load": os.getloadavg()[0], "threads": options.threads,
         }  # fmt: skip
         append(rows, row)
@@ -99,40 +91,17 @@ def evaluate(options: argparse.Namespace, place: Path, left: list[int], rows: Pa
 
 def main() -> None:
     """Measure and record."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.attention.embeddings",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("studies.attention.embeddings", __doc__)
     parser.add_argument("--model", type=Path, required=True, help="the ONNX file")
     parser.add_argument("--output", required=True, help="the output that is the embedding")
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json")
-    parser.add_argument("--sentences", type=Path, required=True, help="text, a sentence a line")
-    parser.add_argument("--tokens", type=int, default=64, help="of a text (default: 64)")
-    parser.add_argument("--count", type=int, default=10, help="encrypted texts (default: 10)")
-    parser.add_argument("--calibration", type=int, default=100, help="texts for ranges (default: 100)")
-    parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
-    parser.add_argument("--memory", type=int, help="largest bytes of the server (default: by the plan)")
-    parser.add_argument(
-        "--key-bytes", type=int, help="largest bytes of keys in memory (default: by the plan)"
-    )
-    parser.add_argument("--work", type=Path, default=BUILD / "embeddings", help="folder of model and keys")
-    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-embeddings)")
-    options = parser.parse_args()
-    for name in ("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, str(options.threads))
+    options = read_options(parser, "embeddings", 64, 10)
     folder = record_folder(options.out, "embeddings")
     place, rows = options.work / f"{options.tokens}", folder / "texts.jsonl"
     if not (place / "model/keys.kw").exists():
         place.mkdir(parents=True, exist_ok=True)
-        spawned = multiprocessing.get_context("spawn")
-        process = spawned.Process(target=compiling, args=(options, place, folder / "compiled.jsonl"))
-        process.start()
-        process.join()
-        if process.exitcode:
-            raise SystemExit(process.exitcode)
-    ready = rows.read_text("utf-8").splitlines() if rows.exists() else []
-    known = {json.loads(line)["sentence"] for line in ready}
+        apart(compiling, options, place, folder / "compiled.jsonl")
+    known = {row["sentence"] for row in recorded(rows)}
     evaluate(options, place, [number for number in range(options.count) if number not in known], rows)
 
 

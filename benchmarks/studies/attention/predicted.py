@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .encoder import Array
+from .published import Head
 from .sentences import Classifier, term_weights
 
 
@@ -24,13 +25,13 @@ class States:
     clear: list[Array]
     errors: Array
 
-    def margin_error(self, classifier: Classifier) -> float:
+    def margin_error(self, classifier: Classifier | Head) -> float:
         """The largest change of a margin by polynomials, and what encryption adds at most."""
         change = max(
             abs(float((classifier.margins(clear[None]) - classifier.margins(exact[None]))[0]))
             for clear, exact in zip(self.clear, self.exact, strict=True)
         )
-        return change + float(np.abs(classifier.weights) @ self.errors.mean(axis=0))
+        return change + classifier.change(self.errors)
 
     def term_error(self, weights: dict[str, Array]) -> float:
         """The largest change of a term's weight by polynomials and by errors of encryption, signs random."""

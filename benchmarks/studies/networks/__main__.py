@@ -64,8 +64,12 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         type=parse_bytes,
         help="most memory of the process, as 5GB (default: most of what is free)",
     )
-    parser.add_argument(
+    keys = parser.add_mutually_exclusive_group()
+    keys.add_argument(
         "--key-memory", type=parse_bytes, help="most bytes of keys in memory at a time (default: as fit)"
+    )
+    keys.add_argument(
+        "--key-bytes", type=parse_bytes, help="most bytes of all keys, in memory (default: as fit)"
     )
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-networks)")
@@ -86,7 +90,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def name(options: argparse.Namespace) -> str:
     """Of a record's files."""
     network: str = options.network
-    bound = "" if options.key_memory is None else f"-keys{options.key_memory / 1e6:.0f}MB"
+    limit = options.key_memory or options.key_bytes
+    bound = "" if limit is None else f"-keys{limit / 1e6:.0f}MB"
     return network + (f"-batch{options.batch}" if options.batch > 1 else "") + bound
 
 
@@ -147,6 +152,7 @@ class Measurement:
                 batch=self.options.batch,
                 memory=self.options.memory,
                 key_memory=self.options.key_memory,
+                key_bytes=self.options.key_bytes,
                 threads=self.options.threads,
             ) as measured,
             self.path.open("a") as raw,

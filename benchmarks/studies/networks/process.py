@@ -29,6 +29,7 @@ class Measured:
         batch: samples in a ciphertext.
         memory: maximum bytes of the process; by default most of the free memory.
         key_memory: maximum bytes of keys in memory at a time; by default as many as fit.
+        key_bytes: maximum bytes of all keys in memory; by default as fit.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Measured:
         batch: int = 1,
         memory: int | None = None,
         key_memory: int | None = None,
+        key_bytes: int | None = None,
         threads: int,
     ) -> None:
         paths = scratch / "samples.npy", scratch / "calibration.npy"
@@ -62,6 +64,7 @@ class Measured:
             "memory": memory,
             "threads": threads,
             "key_memory": key_memory,
+            "key_bytes": key_bytes,
             "samples": str(paths[0]),
         }
         setting.write_text(json.dumps(fields))

@@ -35,6 +35,7 @@ class Setting:
         memory: maximum bytes of the process; by default most of the free memory.
         threads: of the engine.
         key_memory: maximum bytes of keys in memory at a time; by default as many as the budget allows.
+        key_bytes: maximum bytes of all keys in memory; by default as the budget allows.
     """
 
     model: Path
@@ -47,6 +48,7 @@ class Setting:
     memory: int | None
     threads: int
     key_memory: int | None = None
+    key_bytes: int | None = None
 
 
 class Session:
@@ -71,6 +73,8 @@ class Session:
             parameters=setting.preset,
             batch=setting.batch,
         )
+        if setting.key_bytes is not None:
+            compiled = compiled.with_keys_within(setting.key_bytes)
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters
         self.facts |= stored(self.program, setting.program)

@@ -33,6 +33,7 @@ def main() -> None:
         given["memory"],
         given["threads"],
         given["key_memory"],
+        given["key_bytes"],
     )
     samples = np.load(given["samples"], mmap_mode="r")
     session = Session(setting, np.asarray(samples[:PREDICTED], np.float64))
