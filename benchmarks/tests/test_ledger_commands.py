@@ -47,7 +47,8 @@ def mentions(page: Path) -> list[str]:
 
 
 COMMANDS = sorted(
-    {record.command for record in records().values()} | {line for page in PAGES for line in in_blocks(page)}
+    {record.command for record in records().values() if record.command}
+    | {line for page in PAGES for line in in_blocks(page)}
 )
 MENTIONS = sorted({mention for page in PAGES for mention in mentions(page)} - set(COMMANDS))
 LIGHT = {
