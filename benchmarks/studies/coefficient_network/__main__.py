@@ -245,12 +245,14 @@ def main() -> int:
 
 def in_the_clear(scores: Array, simulated: Array, labels: NDArray[np.intp]) -> Row:
     """What every row says of the images in the clear, with ReLU and with the polynomials in its place."""
+    ordered = np.sort(simulated, 1)
     return {
         "clear_images": len(labels),
         "clear_correct": int((scores.argmax(1) == labels).sum()),
         "simulated_correct": int((simulated.argmax(1) == labels).sum()),
         "simulated_kept": int((simulated.argmax(1) == scores.argmax(1)).sum()),
         "simulated_error": float(np.abs(simulated - scores).max()),
+        "smallest_margin": float((ordered[:, -1] - ordered[:, -2]).min()),
     }
 
 
