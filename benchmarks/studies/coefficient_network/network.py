@@ -177,7 +177,9 @@ def relu(values: Array, bound: float) -> Array:
     return values * (half_sign + 0.5)
 
 
-def clear_run(images: Array, network: Network, bounds: Sequence[float] | None = None) -> tuple[Array, Array]:
+def clear_run(
+    images: Array, network: Network, bounds: Sequence[float] | Array | None = None
+) -> tuple[Array, Array]:
     """Scores in the clear, and the largest value before each ReLU. With bounds of the layers, the polynomials
     stand in for ReLU, as in the encrypted network."""
     scores, largest = [], np.zeros(len(network.layers))
@@ -217,7 +219,7 @@ class LayerLine:
         return " ".join(["layer", *map(str, self.sizes)])
 
 
-def layer_lines(network: Network, bounds: Sequence[float], bound: float) -> list[LayerLine]:
+def layer_lines(network: Network, bounds: Sequence[float] | Array, bound: float) -> list[LayerLine]:
     """All layers. Values are divided by the bounds of their layers; the last one has the mean and the linear
     layer. Channels of a result with stride are at its even places, from which a change of width brings them
     together."""
