@@ -22,6 +22,7 @@ from studies.coefficient_network.network import (
     cropped,
     layer_lines,
     log_slots,
+    relu,
 )
 from studies.network_keys.rotation_lists import read
 
@@ -123,3 +124,8 @@ def test_both_configurations_of_ark_make_one_plan() -> None:
     for workload in (packings(network), changes(network)):
         plans = [planned(workload, name)[0] for name in ("ark-memory", "ark-time")]
         assert plans[0].hops == plans[1].hops
+
+
+def test_polynomials_are_relu_to_ten_bits() -> None:
+    values = np.linspace(-7, 7, 20001)
+    assert np.abs(relu(values, 7.0) - np.maximum(values, 0)).max() < 7 / 2**10

@@ -1,8 +1,10 @@
-"""Commands of the ledger's records are read as their programs read them, from the repository's root."""
+"""Commands of the ledger's records and of the pages beside it are read as their programs read them, from the
+repository's root."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import re
@@ -16,9 +18,39 @@ from unittest.mock import MagicMock
 
 import pytest
 from keywright.commands.command_line import parser
+from keywright.commands.parsing import UsageError
 from studies.ledger.records import ROOT, records
 
-COMMANDS = sorted({record.command for record in records().values()})
+PAGES = sorted((ROOT / "docs" / "reproduction").rglob("*.md"))
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MENTION = re.compile(r"`((?:python (?:-m )?|cargo run |make |keywright )[^`]+)`")
+
+
+def in_blocks(page: Path) -> list[str]:
+    """The commands that a page shows in blocks. Those behind a line `cd FOLDER` run there."""
+    commands = []
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        folder = ""
+        for line in block.replace("\\\n", " ").splitlines():
+            words = line.partition("  #")[0].strip()
+            if words.startswith("cd ") and "&&" not in words:
+                folder = f"{words} && "
+            elif words:
+                commands.append(folder + words)
+    return commands
+
+
+def mentions(page: Path) -> list[str]:
+    """The programs that the sentences of a page name, perhaps without arguments that they need."""
+    text = " ".join(BLOCK.sub("", page.read_text(encoding="utf-8")).split())
+    return MENTION.findall(text)
+
+
+COMMANDS = sorted(
+    {record.command for record in records().values() if record.command}
+    | {line for page in PAGES for line in in_blocks(page)}
+)
+MENTIONS = sorted({mention for page in PAGES for mention in mentions(page)} - set(COMMANDS))
 LIGHT = {
     "key_extension": "key_extension.jsonl",
     "weights": "weights.jsonl",
@@ -27,6 +59,9 @@ LIGHT = {
 }
 """Records whose commands need no data and little time, and the file that each makes again to the last byte;
 None where a program prints its figures."""
+
+UNFINISHED = {"keywright demo --picture", "keywright infer", "keywright serve"}
+"""Commands that sentences name without what they need."""
 
 TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
@@ -50,7 +85,10 @@ def programs(command: str) -> list[tuple[Path, list[str]]]:
 
 
 def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a program up to the end of `parse_args`; a study may not come without a model that it asks for."""
+    """Run a program up to the end of `parse_args`, which needs no torch."""
+    if "\nimport torch\n" in path.read_text(encoding="utf-8") and importlib.util.find_spec("torch") is None:
+        monkeypatch.setitem(sys.modules, "torch", MagicMock())
+        monkeypatch.setitem(sys.modules, "torch.nn", MagicMock())
     whole = argparse.ArgumentParser.parse_args
 
     def parse_args(self: argparse.ArgumentParser, args: list[str] | None = None) -> NoReturn:
@@ -61,10 +99,29 @@ def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [str(path), *words])
     with pytest.raises(Parsed):
         runpy.run_path(str(path), run_name="__main__")
+
+
+def asks_for_a_model(path: Path, words: list[str]) -> bool:
+    """Whether a study reads its arguments and then asks for a model, which they do not name."""
     asks = "--model names the ONNX file" in path.read_text(encoding="utf-8")
-    assert not asks or "--model" in words or {"gru", "lenet-mnist", "vit-mnist"} & set(words), (
-        "it asks for --model after it read the arguments"
-    )
+    return asks and "--model" not in words and not {"gru", "lenet-mnist", "vit-mnist"} & set(words)
+
+
+def source(module: str) -> Path:
+    """The file that `python -m` runs."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None, f"there is no {module}"
+    path = Path(spec.origin or "")
+    return path.with_name("__main__.py") if path.name == "__init__.py" else path
+
+
+def rust_source(words: list[str]) -> Path:
+    """The file of a program that `cargo run` builds."""
+    crate = words[words.index("-p") + 1]
+    if "--bin" in words:
+        return ROOT / "benchmarks" / "suite" / "src" / "bin" / f"{words[words.index('--bin') + 1]}.rs"
+    example = words[words.index("--example") + 1]
+    return ROOT / "crates" / crate.removeprefix("keywright-") / "examples" / f"{example}.rs"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -74,34 +131,48 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
             case ["make", target]:
                 assert target in TARGETS
             case ["cargo", "run", *_]:
-                crate, example = (words[words.index(name) + 1] for name in ("-p", "--example"))
-                assert (
-                    ROOT / "crates" / crate.removeprefix("keywright-") / "examples" / f"{example}.rs"
-                ).exists()
+                assert rust_source(words).is_file()
             case ["python", "-m", "gallery", name]:
                 assert folder == ROOT / "examples"
-                assert list((folder / "gallery").rglob(f"{name}.py"))
+                assert name.isupper() or list((folder / "gallery").rglob(f"{name}.py"))
             case ["python", "-m", module, *arguments]:
                 assert folder == ROOT / "benchmarks"
-                spec = importlib.util.find_spec(module)
-                assert spec is not None, f"there is no {module}"
-                path = Path(spec.origin or "")
-                read(
-                    path.with_name("__main__.py") if path.name == "__init__.py" else path,
-                    arguments,
-                    monkeypatch,
-                )
+                assert not asks_for_a_model(source(module), arguments), "it asks for --model"
+                read(source(module), arguments, monkeypatch)
             case ["python", script, *arguments]:
                 assert (folder / script).is_file()
                 monkeypatch.syspath_prepend((folder / script).parent)
-                if importlib.util.find_spec("torch") is None:  # arguments are read without it
-                    monkeypatch.setitem(sys.modules, "torch", MagicMock())
-                    monkeypatch.setitem(sys.modules, "torch.nn", MagicMock())
                 read(folder / script, arguments, monkeypatch)
             case ["keywright", *arguments]:
                 parser().parse_args(arguments)
             case _:
                 pytest.fail(f"nothing here reads {words}")
+
+
+@pytest.mark.parametrize("mention", MENTIONS)
+def test_a_program_that_a_sentence_names_has_these_arguments(
+    mention: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arguments that it needs besides, and words in capitals, may be for a reader to fill in."""
+
+    def error(self: argparse.ArgumentParser, message: str) -> NoReturn:
+        assert "arguments are required" in message or re.search(r"'[A-Z]+'", message), message
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "error", error)
+    match shlex.split(mention):
+        case ["make", target]:
+            assert target in TARGETS
+        case ["cargo", "run", *_] as words:
+            assert rust_source(words).is_file()
+        case ["python", "-m", module, *arguments]:
+            read(source(module), arguments, monkeypatch)
+        case ["keywright", *arguments]:
+            needs = pytest.raises(UsageError, match=r" needs |expected one argument")
+            with needs if mention in UNFINISHED else contextlib.nullcontext():
+                parser().parse_args(arguments)
+        case words:
+            pytest.fail(f"nothing here reads {words}")
 
 
 @pytest.mark.full

@@ -6,6 +6,7 @@ primes. Ours in bits, as `benchmarks/suite/src/key_design.rs` makes parameters, 
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,6 +93,8 @@ def draw(columns: Mapping[str, Sequence[Column]], path: Path) -> None:
 
 def main() -> int:
     """Write the picture."""
+    parser = argparse.ArgumentParser(prog="python -m studies.bootstrapping_keys.grid", description=__doc__)
+    parser.parse_args()
     draw(
         {
             "the paper's rules": [paper_column(alpha) for alpha in ALPHAS_STATED],

@@ -7,8 +7,12 @@ have keys of their own: changes of width (ARK's CRot1) and packings (CRot2). Eac
 them or both. Keys are held at the level of their use, with the digits and the halves of the key set, so that
 they do the same work as whole ones in less memory; the record has the bytes of both.
 
+Each row also says how many images in the clear keep their label where the polynomials stand in for ReLU, and
+how far its own scores are from those of this simulation: the noise of the encrypted run.
+
 A record grows by a row for each image, and a run that was interrupted goes on behind its last row.
-`--count 0` writes a row with the counts of each key set's plan, and needs neither W nor I.
+`--count 0` writes a row with the counts of each key set's plan, and needs neither W nor I; with them, it
+writes a row of the images in the clear.
 """
 
 from __future__ import annotations
@@ -31,11 +35,13 @@ from harness.folders import record_folder
 from harness.measurement import machine
 from harness.programs.suite import build
 from keywright.plan import AutomorphismGroup, Chain, CostModel, KeyPlan, Workload, make_group
+from numpy.typing import NDArray
 
 from studies.coefficient_convolution import key_lines, key_sets, way_lines
 from studies.coefficient_network.network import (
     LOG_N,
     SETTINGS,
+    SIGN,
     Array,
     Network,
     Setting,
@@ -109,6 +115,7 @@ def request_lines(network: Network, packing: KeyPlan, change: KeyPlan, thin: boo
     """The request but for layers and images."""
     slots = log_slots(network)
     yield f"slots {slots}"
+    yield from (" ".join(["sign", *map(repr, odd)]) for odd in SIGN)
     if thin:
         yield "thin"
     yield from key_lines(packing, PACK_LEVEL)
@@ -191,23 +198,29 @@ def main() -> int:
     options = arguments()
     console = Console()
     setting = SETTINGS[options.setting]
-    if not options.count:
+    if not (options.count or options.weights):
         return write_plans(setting, options)
-    programs = build(console, [PROGRAM])
     network = read_network(setting, options.weights)
     raw, labels, mean = read_images(options.images, max(options.clear, options.count))
     images = cropped(raw - mean, setting.kernel)
     scores, largest = clear_run(images, network)
-    bound = MARGIN * float(np.abs(scores).max())
-    layers = layer_lines(network, [MARGIN * value for value in largest], bound)
-    correct = int((scores.argmax(1) == labels)[: options.clear].sum())
-    path = record_folder(options.out, "convfhe") / f"{setting.name}{'-thin' * options.thin}.jsonl"
+    limits, bound = MARGIN * largest, MARGIN * float(np.abs(scores).max())
+    simulated, _ = clear_run(images, network, limits)
+    layers = layer_lines(network, limits, bound)
+    clear = in_the_clear(scores[: options.clear], simulated[: options.clear], labels[: options.clear])
+    folder = record_folder(options.out, "convfhe")
+    if not options.count:
+        row = {"setting": setting.name, **clear, "machine": machine.describe()}
+        (folder / f"{setting.name}-clear.jsonl").write_text(json.dumps(row) + "\n")
+        return 0
+    programs = build(console, [PROGRAM])
+    path = folder / f"{setting.name}{'-thin' * options.thin}.jsonl"
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    with path.open("a") as out, tempfile.TemporaryDirectory() as folder:
+    with path.open("a") as out, tempfile.TemporaryDirectory() as work:
         for name in options.sets.split(","):
             first = sum(row["keys_of"] == name for row in known)
             packing, change, fields = described(name, network)
-            text, values = Path(folder) / "network.txt", Path(folder) / "numbers.bin"
+            text, values = Path(work) / "network.txt", Path(work) / "numbers.bin"
             lines = [*request_lines(network, packing, change, options.thin), *(one.line() for one in layers)]
             text.write_text("\n".join([*lines, f"images {max(options.count - first, 0)}"]))
             apart = network.layers[0].apart
@@ -220,9 +233,8 @@ def main() -> int:
                     "setting": setting.name,
                     **fields,
                     "image": index,
-                    **compared(run, scores[index], int(labels[index]), bound),
-                    "clear_correct": correct,
-                    "clear_images": options.clear,
+                    **compared(run, scores[index], simulated[index], int(labels[index]), bound),
+                    **clear,
                     "machine": machine.describe(),
                 }
                 print(json.dumps(row), file=out, flush=True)
@@ -231,14 +243,28 @@ def main() -> int:
     return 0
 
 
-def compared(run: Row, expected: Array, label: int, bound: float) -> Row:
-    """A row of the program, beside the scores in the clear."""
+def in_the_clear(scores: Array, simulated: Array, labels: NDArray[np.intp]) -> Row:
+    """What every row says of the images in the clear, with ReLU and with the polynomials in its place."""
+    ordered = np.sort(simulated, 1)
+    return {
+        "clear_images": len(labels),
+        "clear_correct": int((scores.argmax(1) == labels).sum()),
+        "simulated_correct": int((simulated.argmax(1) == labels).sum()),
+        "simulated_kept": int((simulated.argmax(1) == scores.argmax(1)).sum()),
+        "simulated_error": float(np.abs(simulated - scores).max()),
+        "smallest_margin": float((ordered[:, -1] - ordered[:, -2]).min()),
+    }
+
+
+def compared(run: Row, expected: Array, simulated: Array, label: int, bound: float) -> Row:
+    """A row of the program, beside the scores in the clear with ReLU and with the polynomials."""
     results = np.array(run.pop("results")) * bound
     return {
         **run,
         "label_kept": int(results.argmax() == expected.argmax()),
         "correct": int(results.argmax() == label),
         "error": float(np.abs(results - expected).max()),
+        "noise": float(np.abs(results - simulated).max()),
         "largest_score": float(np.abs(expected).max()),
     }
 

@@ -17,6 +17,23 @@ IMAGE, COLOURS, CLASSES = 32, 3, 10
 """Rows of pixels, and their channels."""
 INPUT = 256.0
 """What pixels, less their mean, are divided by."""
+BLOCK = 200
+"""Images in the clear at a time."""
+SIGN = (
+    (10.8541842577442, -62.2833925211098, 114.369227820443, -62.8023496973074),
+    (4.13976170985111, -5.84997640211679, 2.94376255659280, -0.454530437460152),
+    (
+        1.649783695218665,
+        -3.921136301456775,
+        6.4453832057782,
+        -6.2458558624243,
+        3.47083995714037,
+        -1.02149033499971,
+        0.1232035694630155,
+    ),
+)
+"""The sign of ConvFHE's source (Lee, Lee, No and Kim, IEEE TDSC 19, 2022, precision 10), a composition of
+polynomials, the last one halved: their odd coefficients."""
 
 
 @dataclass(frozen=True)
@@ -152,15 +169,28 @@ def convolve(values: Array, layer: Convolution) -> Array:
     return out
 
 
-def clear_run(images: Array, network: Network) -> tuple[Array, list[float]]:
-    """Scores in the clear, and the largest value before each ReLU."""
-    values, largest = images, []
-    for layer in network.layers:
-        values = convolve(values, layer)
-        largest.append(float(np.abs(values).max()))
-        values = np.maximum(values, 0)
+def relu(values: Array, bound: float) -> Array:
+    """The polynomials that stand in for ReLU, of values up to a bound."""
+    half_sign = values / bound
+    for odd in SIGN:
+        half_sign = half_sign * np.polynomial.polynomial.polyval(half_sign**2, odd)
+    return values * (half_sign + 0.5)
+
+
+def clear_run(
+    images: Array, network: Network, bounds: Sequence[float] | Array | None = None
+) -> tuple[Array, Array]:
+    """Scores in the clear, and the largest value before each ReLU. With bounds of the layers, the polynomials
+    stand in for ReLU, as in the encrypted network."""
+    scores, largest = [], np.zeros(len(network.layers))
     rows = network.layers[-1].rows
-    return values[:, :rows, :rows].mean((1, 2)) @ network.matrix + network.bias, largest
+    for values in np.array_split(images, -(-len(images) // BLOCK)):
+        for index, layer in enumerate(network.layers):
+            values = convolve(values, layer)
+            largest[index] = max(largest[index], np.abs(values).max())
+            values = np.maximum(values, 0) if bounds is None else relu(values, bounds[index])
+        scores.append(values[:, :rows, :rows].mean((1, 2)) @ network.matrix + network.bias)
+    return np.concatenate(scores), largest
 
 
 def place(row: Any, column: Any, width: int) -> Any:
@@ -189,7 +219,7 @@ class LayerLine:
         return " ".join(["layer", *map(str, self.sizes)])
 
 
-def layer_lines(network: Network, bounds: Sequence[float], bound: float) -> list[LayerLine]:
+def layer_lines(network: Network, bounds: Sequence[float] | Array, bound: float) -> list[LayerLine]:
     """All layers. Values are divided by the bounds of their layers; the last one has the mean and the linear
     layer. Channels of a result with stride are at its even places, from which a change of width brings them
     together."""

@@ -53,7 +53,12 @@ def page(paper: Paper, records: Mapping[str, Record]) -> str:
     ]
     used = dict.fromkeys(name for claim in paper.claims for name in claim.records)
     shown = [
-        [link(one.path, name), f"`{one.command}`", ", ".join(one.commits) or "not stated", one.note]
+        [
+            link(one.path, name),
+            f"`{one.command}`" if one.command else "none",
+            ", ".join(one.commits) or "not stated",
+            one.note,
+        ]
         for name, one in ((name, records[name]) for name in used)
     ]
     return wrapped(

@@ -32,7 +32,7 @@ class Record:
     Attributes:
         name: as claims call it.
         path: relative to the repository.
-        command: what made it.
+        command: what made it; empty where nothing in the repository does.
         note: what it is not, in a few words: a prediction, one run; empty where there is nothing to say.
         source: the path of the record that a page is computed from; empty where it is a record itself.
         once: what there was only one of, a run or an image; empty where there were several.

@@ -1,11 +1,11 @@
 //! A network of convolutions on coefficients: `coefficient_network FILE NUMBERS` prints a JSON object for each image.
 //! `python -m studies.coefficient_network` in `benchmarks/` writes both files.
 //!
-//! FILE has lines of words. `slots LOG` and perhaps `thin`; `key` and `way` as of `coefficient_convolution`, for
-//! packings; behind a line `change` the keys of changes of width; behind each line `step` the lines `turn STEP START
-//! RUN PERIOD` and `way` of a step; `layer CHANNELS TERMS FITTING APART PARTS NARROWED PLACES` for each layer, and
-//! `images COUNT`. Layers that are narrowed take two steps each. NUMBERS has 64-bit floats: for each layer its
-//! exponents, kernels, summands and places, then the coefficients of each image.
+//! FILE has lines of words. `slots LOG` and perhaps `thin`; `sign ODD...` for each polynomial of ReLU; `key` and `way`
+//! as of `coefficient_convolution`, for packings; behind a line `change` the keys of changes of width; behind each line
+//! `step` the lines `turn STEP START RUN PERIOD` and `way` of a step; `layer CHANNELS TERMS FITTING APART PARTS
+//! NARROWED PLACES` for each layer, and `images COUNT`. Layers that are narrowed take two steps each. NUMBERS has
+//! 64-bit floats: for each layer its exponents, kernels, summands and places, then the coefficients of each image.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         match (words.as_slice(), &mut section) {
             (["slots", value], _) => request.log_slots = value.parse()?,
             (["thin"], _) => request.thin = true,
+            (["sign", odd @ ..], _) => request.sign.push(parsed(odd)?),
             (["change"], _) => section = Section::Change,
             (["step"], _) => {
                 if let Section::Step(step) = std::mem::replace(&mut section, Section::Step(Step::default())) {

@@ -57,22 +57,6 @@ const MASK: usize = CHANGE + 1;
 /// Bits of a thin client's numbers.
 const FRACTION_BITS: u32 = 36;
 
-/// The sign of ConvFHE's source (Lee, Lee, No and Kim, IEEE TDSC 19, 2022, precision 10), the last one halved: odd
-/// coefficients.
-const SIGN: [&[f64]; 3] = [
-    &[10.8541842577442, -62.2833925211098, 114.369227820443, -62.8023496973074],
-    &[4.13976170985111, -5.84997640211679, 2.94376255659280, -0.454530437460152],
-    &[
-        1.649783695218665,
-        -3.921136301456775,
-        6.4453832057782,
-        -6.2458558624243,
-        3.47083995714037,
-        -1.02149033499971,
-        0.1232035694630155,
-    ],
-];
-
 /// A layer, as sparse polynomials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkLayer {
@@ -105,6 +89,8 @@ pub struct NetworkRequest {
     pub packing: PackingKeys,
     /// Keys for changes of width.
     pub change: PackingKeys,
+    /// The odd coefficients of the polynomials whose composition is half the sign.
+    pub sign: Vec<Vec<f64>>,
     /// All layers but the last have a ReLU.
     pub layers: Vec<NetworkLayer>,
     /// Coefficients of absolute value at most 1.
@@ -439,7 +425,8 @@ pub fn run_network(request: &NetworkRequest, emit: &mut dyn FnMut(NetworkRecord)
         log_slots: request.log_slots,
         coeffs_to_slots: CoeffsToSlots::new(&parameters, &plan.coeffs_to_slots)?,
         slots_to_coeffs: SlotsToCoeffs::new(&parameters, &last)?,
-        sign: SIGN
+        sign: request
+            .sign
             .iter()
             .map(|odd| {
                 let coefficients = odd.iter().flat_map(|&c| [0.0, c]).collect();
