@@ -122,9 +122,10 @@ fn memory_is_as_predicted() {
             }
         }
 
-        // Few and many baby steps, few and many giant steps.
-        let sets: [(Vec<usize>, usize, usize); 5] = [
+        // Few and many baby steps, few and many giant steps. A chain with a single baby step makes some sums at a time.
+        let sets: [(Vec<usize>, usize, usize); 6] = [
             (vec![0], 1, 8),
+            ((0..40).collect(), 1, 8),
             ((0..16).collect(), 16, 8),
             ((0..40).collect(), 40, 4),
             ((0..200).collect(), 40, 7),
@@ -135,7 +136,10 @@ fn memory_is_as_predicted() {
             let matrix: BTreeMap<usize, Vec<Complex64>> =
                 indices.iter().map(|&r| (r, values.iter().map(|v| v + r as f64).collect())).collect();
             for storage in [Storage::Encoded, Storage::Coefficients] {
-                let steps = |indices, slots| BsgsPlan::new(indices, slots, n1);
+                let steps = |indices, slots| {
+                    let plan = BsgsPlan::new(indices, slots, n1)?;
+                    Ok(if n1 == 1 { plan.chained() } else { plan })
+                };
                 let transform = LinearTransform::with_steps(
                     &parameters,
                     &matrix,

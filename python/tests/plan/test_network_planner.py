@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from itertools import pairwise, product
 from types import SimpleNamespace
 from typing import Any
 
+import keywright as kw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from keywright.errors import InfeasibleBudgetError
+from keywright.plan import CostModel, KeyFrontier
+from keywright.plan.cost.model import RING_FACTORS, TYPICAL_WEIGHTS
 from keywright.plan.keys.budget import Budget
 from keywright.plan.search.joint_planner import divide_budget
 from keywright.plan.search.network_planner import plan_jointly
@@ -80,3 +84,14 @@ def test_a_budget_is_divided_as_all_rings_together_are_best(
         else:
             assert left.seconds == pytest.approx(amount - sum(times[id(plan)] for plan in plans))
     assert divide_budget(largest, [], Budget(seconds=amount)) == ((), Budget(seconds=amount))
+
+
+def test_a_faster_machine_has_the_same_plans() -> None:
+    """Rounded sums must not decide between changes that cost the same."""
+    model = kw.compile((files("keywright") / "data" / "digits.onnx").read_bytes())
+    plans = []
+    for factor in (1.0, 0.57, 0.6, *RING_FACTORS.values()):
+        costs = CostModel(TYPICAL_WEIGHTS.times(factor))
+        frontier = KeyFrontier(model.program, model.parameters, model=costs)
+        plans.append([execution.plan.keys for execution in frontier.candidates])
+    assert all(plan == plans[0] for plan in plans)

@@ -21,3 +21,9 @@ pub(crate) fn row_words(n: usize) -> usize {
 
 /// Giant steps that are divided and decomposed together.
 pub(crate) const GIANTS: usize = 8;
+
+/// The most sums that are in memory together, of those that are left. A chain uses one after the other. Without a key
+/// switch among the baby steps, it makes some at a time.
+pub(crate) fn sums_together(chained: bool, switched: bool, left: usize) -> usize {
+    if chained && !switched { GIANTS.min(left) } else { left }
+}

@@ -14,7 +14,8 @@
 //!    the primes of `Q` and `P`; one lazily reduced inner product for each giant step and prime.
 //! 3. *Giant steps.* Only the second half of `w_j` is divided by `P`, and switched; the result stays modulo `Q P`. The
 //!    first half joins it there. The rotation is applied, and the sum over `j` is taken modulo `Q P`. Chained giant
-//!    steps ([`GiantSteps::Chain`]) do this to the partial sum, one `w_j` after the other.
+//!    steps ([`GiantSteps::Chain`]) do this to the partial sum, one `w_j` after the other, from the last. If no baby
+//!    step is a key switch, a chain makes some `w_j` at a time, and step 2 takes its turn with step 3.
 //! 4. One division by `P q_level` for the sum, which combines the division by `P` and the rescaling. The scale is the
 //!    input's.
 //!

@@ -1,7 +1,7 @@
 use keywright_rlwe::SwitchLayout;
 use keywright_rlwe::switch::division_limbs;
 
-use super::blocks::{BABY_WORDS, BLOCK, GIANTS, GROUP, TRANSFORMED_WORDS, row_words};
+use super::blocks::{BABY_WORDS, BLOCK, GIANTS, GROUP, TRANSFORMED_WORDS, row_words, sums_together};
 use super::{BsgsPlan, GiantSteps};
 
 /// Counts of a block row of transforms that determine the memory of its evaluation.
@@ -54,7 +54,9 @@ impl ScratchShape {
         let (primes, digits) = (kept + removed, layout.digits.len());
         let tiers = self.above + self.tiers.saturating_sub(1);
         let inputs = if layout.raises { kept } else { 2 * kept * tiers };
-        let sums = 2 * primes * self.giants;
+        // What a chain has summed so far is held next to the sums that are left.
+        let held = sums_together(self.chained && !layout.raises, self.switched > 0, self.giants);
+        let sums = 2 * primes * (held + usize::from(held < self.giants));
         let tasks = threads.min(primes.div_ceil(GROUP));
 
         let most = (self.switched + self.lifted).clamp(1, (BABY_WORDS / (2 * n * GROUP)).max(1));
@@ -62,7 +64,7 @@ impl ScratchShape {
         let babies = inputs + hoisted + sums + tasks * (GROUP * (digits + 1) + 2);
         let blocks = 2 * GROUP * most * row_words(n)
             + (self.switched + self.lifted) * BLOCK
-            + self.transformed.min(TRANSFORMED_WORDS + n);
+            + (self.transformed * held).div_ceil(self.giants.max(1)).min(TRANSFORMED_WORDS + n);
         let babies = babies * n + tasks * blocks;
 
         let zero = if self.rotated < self.giants || self.chained { 0 } else { 2 * primes };
@@ -70,7 +72,7 @@ impl ScratchShape {
         let switched = together * (kept + layout.decomposition_limbs()) + tasks * (GROUP * digits + 3);
         let giants = match (self.rotated, layout.raises) {
             (0, _) => 0,
-            (_, true) => sums + division_limbs(2, kept, removed, threads) + 2 * kept * (self.giants - 1),
+            (_, true) => sums + division_limbs(2, kept, removed, threads),
             (_, false) => sums + zero + switched.max(division_limbs(together, kept, removed, threads)),
         };
         let division = 2 * primes + division_limbs(2, kept - 1, removed + 1, threads);

@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use keywright_ring::{Buffer, Poly, sampling};
+use keywright_ring::{Automorphism, Buffer, Poly, galois_inverse, sampling};
 use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
@@ -126,6 +126,13 @@ impl<'s> KeyGenerator<'s> {
         let parameters = target.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let digits = spec.validate(parameters)?;
+        // The automorphism follows the switch, so the target secret is `s(X^(1/g))`.
+        let inverse = match spec.element {
+            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
+                Some(Automorphism::new(parameters.log_n(), galois_inverse(parameters.log_n(), g))?)
+            }
+            _ => None,
+        };
         self.rng.begin()?;
         let primes: Vec<usize> = spec.primes().collect();
         let seed = self.rng.public_seed();
@@ -142,11 +149,12 @@ impl<'s> KeyGenerator<'s> {
             .map(|&prime| {
                 let b: Vec<&mut [u64]> = b_limbs.iter_mut().filter_map(Iterator::next).collect();
                 let a: Vec<&mut [u64]> = a_limbs.iter_mut().filter_map(Iterator::next).collect();
-                Ok((prime, secret_limbs(spec, source, target, prime)?, b, a))
+                (prime, b, a)
             })
-            .collect::<Result<_, RlweError>>()?;
-        for_each_item(tasks, |_, (prime, secrets, mut b, mut a)| {
+            .collect();
+        for_each_item(tasks, |_, (prime, mut b, mut a)| {
             let (m, backend) = (ring.modulus(prime), ring.backend());
+            let secrets = secret_limbs(spec, inverse.as_ref(), [source, target], prime);
             let mut scratch = Buffer::unspecified(n);
             for (j, digit) in digits.iter().enumerate() {
                 let uniform: &mut [u64] = if spec.seeded { &mut scratch } else { a[j] };
@@ -165,40 +173,29 @@ impl<'s> KeyGenerator<'s> {
     }
 }
 
-/// The secrets of a key modulo one of its primes.
+/// The secrets of a key modulo one of its primes, from its source and its target secret.
 fn secret_limbs(
     spec: &KeySpec,
-    source: &SecretKey,
-    target: &SecretKey,
+    inverse: Option<&Automorphism>,
+    [source, target]: [&SecretKey; 2],
     prime: usize,
-) -> Result<SecretLimbs, RlweError> {
+) -> SecretLimbs {
     let parameters = target.parameters();
     let (ring, n) = (parameters.ring(), parameters.n());
     let (m, backend) = (ring.modulus(prime), ring.backend());
     let mut limbs =
         SecretLimbs { negated_target: Buffer::unspecified(n), scaled_source: Buffer::unspecified(n) };
+    match inverse {
+        Some(inverse) => backend.permute(inverse, target.limb(prime), &mut limbs.negated_target),
+        None => limbs.negated_target.copy_from_slice(target.limb(prime)),
+    }
+    let s = source.limb(prime);
     match spec.element {
-        KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
-            target.inverse_image(g, prime, &mut limbs.negated_target)?;
-            limbs.scaled_source.copy_from_slice(source.limb(prime));
-        }
-        KeyElement::Relinearization => {
-            limbs.negated_target.copy_from_slice(target.limb(prime));
-            let s = source.limb(prime);
-            backend.mul(m, s, s, &mut limbs.scaled_source);
-        }
-        KeyElement::Secret(_)
-        | KeyElement::DenseToSparse(_)
-        | KeyElement::SparseToDense(_)
-        | KeyElement::RingDown { .. }
-        | KeyElement::RingUp { .. }
-        | KeyElement::RingUpToSparse { .. } => {
-            limbs.negated_target.copy_from_slice(target.limb(prime));
-            limbs.scaled_source.copy_from_slice(source.limb(prime));
-        }
+        KeyElement::Relinearization => backend.mul(m, s, s, &mut limbs.scaled_source),
+        _ => limbs.scaled_source.copy_from_slice(s),
     }
     backend.neg_assign(m, &mut limbs.negated_target);
     let p = m.shoup(parameters.product(&spec.special, m));
     backend.mul_scalar_assign(m, &mut limbs.scaled_source, p);
-    Ok(limbs)
+    limbs
 }

@@ -105,6 +105,10 @@ RING_FACTORS = {13: 0.57, 14: 0.564, 15: 0.562, 16: 0.631}
 """Seconds of a core with AVX-512 IFMA relative to `TYPICAL_WEIGHTS`, by base-2 logarithm of the ring degree:
 for predictions without a calibration. In the largest ring, less of the data is in cache."""
 
+TICK = 2.0**-40
+"""Seconds of work are multiples of this. Sums of them are exact, so that searches find changes equal which cost
+the same, with any weights."""
+
 
 @dataclass(frozen=True)
 class Work:
@@ -150,10 +154,9 @@ class Work:
         )
 
     def seconds(self, weights: Weights) -> float:
-        """Return the predicted time."""
-        return sum(
-            count * weight for count, weight in zip(self.features, fitted_weights(weights), strict=True)
-        )
+        """Return the predicted time, a multiple of `TICK`."""
+        parts = zip(self.features, fitted_weights(weights), strict=True)
+        return round(sum(count * weight for count, weight in parts) / TICK) * TICK
 
     def plus(self, other: "Work", times: float = 1.0) -> "Work":
         """Return the sum with a multiple of other work."""

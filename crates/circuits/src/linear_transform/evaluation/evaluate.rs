@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
 use keywright_rlwe::{KeyIdentity, RlweCiphertext, noise, prefix};
 
-use super::baby_steps::baby_steps;
 use super::giant_steps::giant_steps;
 use crate::CircuitError;
 use crate::linear_transform::rotations::keys::{Giant, KeyFinder};
@@ -56,8 +55,7 @@ pub fn evaluate(
     for input in &mut prepared {
         input.hop(evaluator)?;
     }
-    let sums = baby_steps(evaluator, first, &prepared, &giants)?;
-    let total = giant_steps(evaluator, first, &giants, &rotations, sums)?;
+    let total = giant_steps(evaluator, first, &prepared, &giants, &rotations)?;
     let polys = first.division.divide(evaluator.parameters().rlwe(), &[&total[0], &total[1]]);
     let switches = match first.plan().giant_steps {
         GiantSteps::Separate => 1,

@@ -1,15 +1,16 @@
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use keywright_ckks::Evaluator;
 use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{Decomposed, LoadedKey, StoredKey, for_each_item};
 
+use super::baby_steps::baby_steps;
 use super::products::{groups, transpose};
 use crate::CircuitError;
-use crate::linear_transform::blocks::GIANTS;
+use crate::linear_transform::blocks::{GIANTS, sums_together};
 use crate::linear_transform::rotations::keys::Giant;
 use crate::linear_transform::rotations::rotation::Rotation;
+use crate::linear_transform::rotations::tiers::Input;
 use crate::linear_transform::{GiantSteps, LinearTransform};
 
 /// `sum_j rot(w_j, j)` modulo `Q P`. The rotations are those of the giant steps other than 0 in order, or that of the
@@ -17,13 +18,14 @@ use crate::linear_transform::{GiantSteps, LinearTransform};
 pub(crate) fn giant_steps(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
+    inputs: &[Input<'_>],
     giants: &[usize],
     steps: &[Giant],
-    mut sums: Vec<[Poly<Evaluation>; 2]>,
 ) -> Result<[Poly<Evaluation>; 2], CircuitError> {
     let n = evaluator.parameters().rlwe().n();
     let zero = || [Poly::zero(n, first.limb_count()), Poly::zero(n, first.limb_count())];
     let (GiantSteps::Chain { step }, [giant]) = (first.plan().giant_steps, steps) else {
+        let mut sums = baby_steps(evaluator, first, inputs, giants)?;
         let mut total = if giants[0] == 0 { sums.remove(0) } else { zero() };
         for steps in steps.chunks(GIANTS) {
             let now: Vec<_> = sums.drain(..steps.len()).collect();
@@ -31,13 +33,25 @@ pub(crate) fn giant_steps(
         }
         return Ok(total);
     };
-    let mut sums: BTreeMap<usize, _> = giants.iter().copied().zip(sums).collect();
-    let Some((mut position, mut total)) = sums.pop_last() else { return Ok(zero()) };
+    let mut tiers = inputs.iter().flat_map(|input| &input.tiers);
+    let switched = tiers.any(|tier| !tier.babies.is_empty());
+    let mut left = giants;
+    let mut held: Vec<(usize, [Poly<Evaluation>; 2])> = Vec::new();
+    let mut next = |position: usize| {
+        if held.is_empty() && !left.is_empty() {
+            let (later, now) = left.split_at(left.len() - sums_together(true, switched, left.len()));
+            left = later;
+            held.extend(now.iter().copied().zip(baby_steps(evaluator, first, inputs, now)?));
+        }
+        Ok::<_, CircuitError>(held.pop_if(|(at, _)| *at == position).map_or_else(zero, |(_, sum)| sum))
+    };
+    let mut position = giants.last().copied().unwrap_or(0);
+    let mut total = next(position)?;
     while position > 0 {
         position -= step;
-        let mut next = sums.remove(&position).unwrap_or_else(zero);
-        add_rotated(evaluator, first, std::slice::from_ref(giant), &[total], &mut next)?;
-        total = next;
+        let mut sum = next(position)?;
+        add_rotated(evaluator, first, std::slice::from_ref(giant), &[total], &mut sum)?;
+        total = sum;
     }
     Ok(total)
 }

@@ -16,7 +16,6 @@
 //! errors of a key switch and of a division, at scale `D q_level`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use keywright_ckks::{Ciphertext, Evaluator};
 use keywright_ring::{Evaluation, Poly, rotation_element};
@@ -60,7 +59,7 @@ pub(crate) fn evaluate_raised(
     let sums = baby_steps(evaluator, transform, &inputs, &plan.giants)?;
     let polys = match (&giant[..], &sums[..]) {
         ([], [[first, second]]) => transform.division.divide(rlwe, &[first, second]),
-        _ => chain(rlwe, transform, step, &giant, &sums)?,
+        _ => chain(rlwe, transform, step, &giant, sums)?,
     };
 
     let estimate = ciphertext.estimate;
@@ -93,14 +92,16 @@ fn chain(
     transform: &LinearTransform,
     step: usize,
     giant: &[Rotation],
-    sums: &[[Poly<Evaluation>; 2]],
+    sums: Vec<[Poly<Evaluation>; 2]>,
 ) -> Result<Vec<Poly<Evaluation>>, CircuitError> {
     let level = transform.level();
+    let mut sums: Vec<_> = transform.plan().giants.iter().copied().zip(sums).collect();
+    let mut divided = |position: Option<usize>| {
+        let (at, [first, second]) = sums.pop_if(|(at, _)| position.is_none_or(|position| *at == position))?;
+        Some((at, transform.lowering.divide(rlwe, &[&first, &second])))
+    };
     let zero = || vec![Poly::zero(rlwe.n(), level + 1), Poly::zero(rlwe.n(), level + 1)];
-    let steps = transform.plan().giants.iter().copied();
-    let quotients = sums.iter().map(|[first, second]| transform.lowering.divide(rlwe, &[first, second]));
-    let mut divided: BTreeMap<usize, _> = steps.zip(quotients).collect();
-    let (mut position, mut total) = divided.pop_last().unwrap_or_else(|| (0, zero()));
+    let (mut position, mut total) = divided(None).unwrap_or_else(|| (0, zero()));
     while position > 0 && step > 0 {
         position -= step;
         let mut next = total;
@@ -109,7 +110,7 @@ fn chain(
                 next = Rotation::switch(rlwe, &[hop], [first, second])?.into_iter().flatten().collect();
             }
         }
-        if let Some(sum) = divided.remove(&position) {
+        if let Some((_, sum)) = divided(Some(position)) {
             let limbs = next.iter_mut().zip(&sum).flat_map(|(out, sum)| {
                 out.limbs_mut().zip(sum.limbs()).enumerate().map(|(i, (out, sum))| (i, out, sum))
             });

@@ -5,8 +5,8 @@
 //! pages where the system has them, and a computation that descends the levels keeps using the same memory.
 //!
 //! Idle memory is bounded by use: when idle and used bytes together exceed the peak of used bytes by more than
-//! [`recycled_bytes`] of that peak, memory that has been idle longest returns to the system. The contents of a recycled
-//! buffer are unspecified but initialised. Holders of secrets wipe their buffers before dropping them
+//! [`recycled_bytes`] of that peak, memory that has been idle longest returns to the system. So does idle memory above
+//! 1 GiB and a quarter of the peak. The contents of a recycled buffer are unspecified but initialised. Holders of secrets wipe their buffers before dropping them
 //! ([`zeroize::Zeroize`]).
 
 #[cfg_attr(not(all(feature = "std", unix)), path = "no_pool.rs")]

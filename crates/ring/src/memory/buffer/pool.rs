@@ -15,8 +15,10 @@ use crate::PerProcess;
 
 /// Only larger buffers, which are worth a lock and whole pages, are the pool's and counted.
 pub(super) const MIN_WORDS: usize = 1 << 10;
-/// The bound on idle memory.
+/// Idle memory that the pool may keep whatever the peak is.
 const MAX_BYTES: usize = 1 << 30;
+/// The share of the peak that it may keep if that is more: operations of a large program need it again.
+const IDLE_SHARE: usize = 4;
 /// A huge page of x86-64, and of 64-bit ARM with pages of 4 KiB.
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -127,7 +129,8 @@ impl Pool {
     fn surplus(&mut self) -> Vec<Range> {
         let most = if self.exhausted { 0 } else { self.highest + recycled_bytes(self.highest) };
         let BufferUse { live, idle, .. } = self.used;
-        let mut over = idle.saturating_sub(MAX_BYTES).max((live + idle).saturating_sub(most));
+        let most_idle = MAX_BYTES.max(self.highest / IDLE_SHARE);
+        let mut over = idle.saturating_sub(most_idle).max((live + idle).saturating_sub(most));
         let mut out = Vec::new();
         while over > 0 {
             let Some(range) = self.free.take_oldest(over.next_multiple_of(HUGE_PAGE)) else { break };
@@ -308,6 +311,19 @@ mod tests {
         assert_eq!(cut, Some((11, 3)));
         assert_eq!(held(&free), [(0, 4), (10, 1)]);
         assert_eq!(free.take_oldest(9 * PAGE).map(|cut| cut.bytes / PAGE), Some(1));
+    }
+
+    #[test]
+    fn what_a_large_program_frees_stays() {
+        let large = Range { start: PAGE, bytes: 2 * MAX_BYTES };
+        for (peak, kept) in [(IDLE_SHARE * large.bytes, large.bytes), (large.bytes, MAX_BYTES)] {
+            let mut pool = Pool::default();
+            pool.begin(peak);
+            pool.used.live -= large.bytes;
+            pool.keep(large);
+            let returned: usize = pool.surplus().iter().map(|range| range.bytes).sum();
+            assert_eq!((returned, pool.used.idle), (large.bytes - kept, kept));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use keywright_ring::{Automorphism, Evaluation, Poly, galois_inverse, sampling};
+use keywright_ring::{Evaluation, Poly, sampling};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{KeyIdentity, Parameters, RlweError, SecretDistribution};
@@ -163,16 +163,6 @@ impl SecretKey {
     #[inline]
     pub fn limb(&self, index: usize) -> &[u64] {
         self.evaluations.limb(index)
-    }
-
-    /// `s(X^(1/g))` modulo prime `index` in evaluation form, into `out`. Secret: the caller wipes it.
-    pub(crate) fn inverse_image(&self, element: u64, index: usize, out: &mut [u64]) -> Result<(), RlweError> {
-        let log_n = self.parameters.log_n();
-        // Check the element before inverting it: only odd ones have an inverse.
-        Automorphism::new(log_n, element)?;
-        let inverse = Automorphism::new(log_n, galois_inverse(log_n, element))?;
-        self.parameters.ring().backend().permute(&inverse, self.limb(index), out);
-        Ok(())
     }
 }
 
