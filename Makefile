@@ -53,8 +53,10 @@ WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
 WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
-# Tests in Python run in so many processes, each with one thread of the engine. Some take a gigabyte of memory.
-WORKERS ?= 2
+# Tests in Python run in so many processes, each with one thread of the engine: three for two cores, because each waits
+# for two fifths of its time. Some take a gigabyte of memory; of those in the second lane, some take several.
+WORKERS ?= 3
+durations python-full: WORKERS := 2
 EXTRAS := check federated images plot serve sklearn storage
 # Environments of `make test-full` alone, one each: extras that have Ray, each in a version of its own, and a group of
 # libraries whose models are read.

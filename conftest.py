@@ -67,25 +67,25 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return None
 
 
-def backwards(config: pytest.Config) -> bool:
-    """Whether a process reads the files of tests from the last to the first, as every second one does: then
-    two of them do not both compile the same file, with its assertions."""
-    worker = getattr(config, "workerinput", {}).get("workerid", "gw0")
-    return int(worker.removeprefix("gw")) % 2 == 1
+def worker(config: pytest.Config) -> int:
+    """The number of a process among three that read the files of tests in different orders: then two of them
+    do not both compile the same file, with its assertions."""
+    name = getattr(config, "workerinput", {}).get("workerid", "gw0")
+    return int(name.removeprefix("gw")) % 3
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Paths of the command line from the last to the first."""
-    if backwards(config):
+    """The second process reads the paths of the command line from the last to the first."""
+    if worker(config) == 1:
         config.args.reverse()
     gc.disable()  # what is collected stays: to look for garbage in it takes a fifth of the time
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_directory(parent: pytest.Collector) -> Generator[None, Any, Any]:
-    """Entries of folders from the last to the first."""
+    """The second and the third process read the entries of folders from the last to the first."""
     folder = yield
-    if folder is not None and backwards(parent.config):
+    if folder is not None and worker(parent.config) > 0:
         collect = folder.collect
         folder.collect = lambda: [*collect()][::-1]
     return folder

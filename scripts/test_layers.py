@@ -73,6 +73,9 @@ MAX_MODULES = 8
 MAX_LINES = 80
 """Maximum number of lines of a function of the package, with its signature and docstring."""
 
+LATE = {"highspy", "onnx.reference", "shtab"}
+"""Modules of others that take long to import, and that few commands, clients and workers use."""
+
 OWN_FILES = frozenset(
     {"__init__.py", "__main__.py", "conftest.py", "lib.rs", "main.rs", "mod.rs", "tests.rs"}
 )
@@ -193,6 +196,19 @@ def arrows() -> dict[Path, set[Path]]:
         targets = (files.get(f"{module}.{taken}", files.get(module)) for module, taken in imports(name, path))
         arrows[path] = {target for target in targets if target is not None} - {path}
     return arrows
+
+
+def test_what_few_processes_use_is_imported_where_it_is_used() -> None:
+    """At the top of files, these modules were a seventh of the time in which a command or a worker starts."""
+    early = []
+    for path in {*modules().values()} - {PACKAGE / "commands" / "completion.py"}:
+        file = nodes(path)[0]
+        assert isinstance(file, ast.Module)
+        for node in file.body:
+            names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+            if LATE & (names | ({node.module} if isinstance(node, ast.ImportFrom) else set())):
+                early.append((path, node.lineno))
+    assert not early
 
 
 def circle(graph: Mapping[Path, Iterable[Path]]) -> list[Path]:

@@ -12,6 +12,7 @@ For zsh, write it to a folder of $fpath:
 
 import argparse
 import sys
+from pathlib import Path
 
 import shtab
 
@@ -30,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the script."""
-    script = shtab.complete(options.all_commands(), options.shell)
+    commands = options.all_commands()
+    for action in (each for parser in commands.commands.values() for each in parser._actions):
+        if action.type is Path:
+            action.complete = shtab.FILE
+    script = shtab.complete(commands, options.shell)
     if terminal.json:
         terminal.record({"shell": options.shell, "script": script})
         return

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-import shtab
-
 from keywright.commands.helpers.errors import CommandError
 
 WIDTH = 80
@@ -130,15 +128,13 @@ class CommandParser(Parser):
         return parser
 
     def finish(self) -> None:
-        """Give options of all commands the names of their values, and the completion of files."""
+        """Give options of all commands the names of their values."""
         for parser in self.commands.values():
             for action in parser._actions:
                 given = action.nargs != 0 and action.option_strings
                 if action.metavar is None and action.choices is None and given:
                     first = (action.help or "").partition(" ")[0]
                     action.metavar = UNITS.get(first, METAVARS.get(action.type, "TEXT"))
-                if action.type is Path:
-                    action.complete = shtab.FILE  # type: ignore[attr-defined]
             names = frozenset(action.dest for action in parser._actions if action.option_strings)
             parser.set_defaults(names=names)
 

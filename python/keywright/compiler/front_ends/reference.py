@@ -7,7 +7,6 @@ from typing import Any, cast
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import RefusalError, unsupported_attribute
@@ -92,6 +91,8 @@ class Reference:
         opsets = self._opsets
         if node.op_type == "BatchNormalization" and self.opset < INFERS:
             opsets = [onnx.helper.make_opsetid("", INFERS)]
+        from onnx.reference import ReferenceEvaluator
+
         try:
             model = onnx.helper.make_model(body, opset_imports=opsets)
             with np.errstate(all="ignore"):

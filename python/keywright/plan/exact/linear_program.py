@@ -10,10 +10,13 @@ tolerances, or an early stop, make the bound weaker but never wrong.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import highspy
 
 ITERATIONS = 50_000
 """Pivots after which HiGHS stops: unlike a time limit, this is the same on every machine."""
@@ -69,6 +72,8 @@ class LinearProgram:
         Returns:
             The bound; None if the solver finds no feasible values, which is not proven.
         """
+        import highspy
+
         rows, bounds = list(self._rows), list(self._bounds)
         if within is not None:
             rows.append({column: -value for column, value in within[0].items()})
@@ -99,8 +104,10 @@ class LinearProgram:
         return ObjectiveBound(value, float(y[-1]) if within is not None else 0.0)
 
 
-def _solve(program: highspy.HighsLp) -> NDArray[np.float64] | None:
+def _solve(program: "highspy.HighsLp") -> NDArray[np.float64] | None:
     """Return the dual values of the rows; None if there is no solution."""
+    import highspy
+
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)

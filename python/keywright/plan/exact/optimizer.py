@@ -27,8 +27,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, gcd
+from typing import TYPE_CHECKING
 
-import highspy
 import numpy as np
 
 from keywright.errors import InfeasibleBudgetError, WorkloadError
@@ -40,6 +40,9 @@ from keywright.plan.workload.open_workload import Choice, OpenWorkload
 from keywright.plan.workload.workload import Group, Workload
 
 from .candidates import Candidates
+
+if TYPE_CHECKING:
+    import highspy
 
 NODE_WORK = 20_000_000
 """Columns squared times nodes of the search tree after which HiGHS stops: unlike a time limit, this is the
@@ -389,6 +392,8 @@ def _run(
 ) -> "tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float] | None":
     """Minimise: returns the values and the proven lower bound; None if no solution within the bound is
     found."""
+    import highspy
+
     count = len(columns.time)
     lp = highspy.HighsLp()
     rows = [*columns.rows]
@@ -428,7 +433,7 @@ def _run(
     return np.asarray(solver.getSolution().col_value), least * unit
 
 
-def _interruptibly(solver: highspy.Highs) -> None:
+def _interruptibly(solver: "highspy.Highs") -> None:
     """Solve in a separate thread, so that an interrupt is noticed here and ends it."""
     solver.HandleUserInterrupt = True
     solver.startSolve()

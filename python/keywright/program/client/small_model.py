@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx.reference import ReferenceEvaluator
 
 from keywright._copies import Stated
 from keywright._units import quantity
@@ -272,6 +271,9 @@ def _runner(node: onnx.NodeProto, model: onnx.ModelProto, opset: int) -> Callabl
     implementation, without the evaluator that would run it as a model."""
     if (own := own_step(node, opset)) is not None:
         return lambda *operands: [own(node, *(each for each in operands if each is not None))]
+    # Its import takes as long as numpy's, nearly, and most processes compute no such node.
+    from onnx.reference import ReferenceEvaluator
+
     body = onnx.helper.make_graph(
         [node],
         "step",

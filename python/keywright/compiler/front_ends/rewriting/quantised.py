@@ -15,7 +15,6 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import RefusalError
 from keywright.errors.network import unsupported_attribute
@@ -390,6 +389,8 @@ def _samples(model: onnx.ModelProto, calibration: ArrayLike) -> list[Array] | No
 
 def _run(model: onnx.ModelProto, samples: Sequence[Array]) -> list[list[Array]]:
     """Return the outputs of each sample, by ONNX's reference implementation."""
+    from onnx.reference import ReferenceEvaluator
+
     try:
         evaluator = ReferenceEvaluator(model)
         name = evaluator.input_names[0]

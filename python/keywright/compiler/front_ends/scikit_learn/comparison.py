@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.front_ends.estimator_refusals import differing, not_computed, not_taken
 from keywright.compiler.front_ends.reference import runtime_session
@@ -85,6 +84,8 @@ def evaluated(
     Raises:
         RuntimeError: the model cannot be computed.
     """
+    from onnx.reference import ReferenceEvaluator
+
     count = len(next(iter(feeds.values()), ()))
     alone = [{name: each[row : row + 1] for name, each in feeds.items()} for row in range(count)]
     failure: Exception | None = None
