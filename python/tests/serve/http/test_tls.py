@@ -305,7 +305,7 @@ def test_records_of_an_address_wait_while_others_are_served(
 
     monkeypatch.setattr(connections.Connection, "hold", note)
     assert get_over_tls(encrypted, "127.0.0.1").startswith(b"HTTP/1.1 200 ")
-    assert get_over_tls(encrypted, "127.0.0.99", 1500).startswith(b"HTTP/1.1 200 ")
+    assert get_over_tls(encrypted, "127.0.0.99", 150).startswith(b"HTTP/1.1 200 ")
     assert True in held
     assert held[-1] is False
     assert get_over_tls(encrypted, "127.0.0.1").startswith(b"HTTP/1.1 200 ")

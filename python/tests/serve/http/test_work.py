@@ -13,7 +13,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -25,6 +24,7 @@ from keywright.serve.http.app import application
 from keywright.serve.http.connection_slots import READS, ConnectionSlots, Pace
 from keywright.serve.http.request_checks import SINGLE
 from keywright.serve.tenants.oidc import MAX_TOKEN
+from tests.matrices import cells
 from tests.serve.http.test_http import ask, is_problem, raw
 from tests.serve.http.test_lockout import connect
 from tests.serve.http.test_wire import replies
@@ -190,24 +190,35 @@ PARTS: dict[str, Callable[[int], Pieces]] = {
 """What grows in a request, by name: the pieces in which it arrives."""
 
 
-def filled(name: str, fill: bytes, size: int) -> Pieces:
-    return [get(name.encode() + b": " + fill * size + b"\r\n")]
-
-
-PARTS |= {f"{name}: {fill.decode('latin-1')}": partial(filled, name, fill) for name in READ for fill in FILLS}
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_what_grows_in_a_request_is_charged(service: Service, part: str) -> None:
-    plain, answer = cost(service, [get()])
+@pytest.fixture(scope="module")
+def plain(service: Service) -> float:
+    """What a request costs in which nothing grows, and that is not the first."""
+    _, answer = cost(service, [get()])
     assert answer.startswith(b"HTTP/1.1 200 ")
+    return cost(service, [get()])[0]
+
+
+def require_charged(service: Service, plain: float, part: Callable[[int], Pieces], most: int) -> None:
     worst = {0: plain}
     for size in SIZES:
-        if size <= SHORT or not part.endswith(("in pieces", "at once", "no request")):
-            worst[size], answer = cost(service, PARTS[part](size))
+        if size <= most:
+            worst[size], answer = cost(service, part(size))
             assert answer.startswith(b"HTTP/1.1 ")
     size = max(worst, key=worst.__getitem__)
     assert worst[size] <= TIMES * plain, (size, worst[size], plain)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_grows_in_a_request_is_charged(service: Service, plain: float, part: str) -> None:
+    short = part.endswith(("in pieces", "at once", "no request"))
+    require_charged(service, plain, PARTS[part], SHORT if short else max(SIZES))
+
+
+@pytest.mark.parametrize(("name", "fill"), cells(READ, FILLS))
+def test_what_grows_in_a_header_is_charged(service: Service, plain: float, name: str, fill: bytes) -> None:
+    require_charged(
+        service, plain, lambda size: [get(name.encode() + b": " + fill * size + b"\r\n")], max(SIZES)
+    )
 
 
 EXCESS = {
