@@ -36,7 +36,8 @@ CLOSING = """
 Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the
 encoding of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once.
 The peak is for one process, which is client and server. Records contain parameters and wall times, which are
-long because other programs used the machine:
+long because other programs used the machine. Each record names its commit: rows of earlier days are from
+earlier versions of the compiler:
 
 {records}
 
