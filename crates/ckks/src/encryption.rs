@@ -240,7 +240,7 @@ impl<'k> Decryptor<'k> {
             return require_allowed(ciphertext, first, noise);
         }
         let limit = (rlwe.log2_q(enough - 1) - DETECTION_BITS).exp2();
-        if largest(first.iter()) < limit {
+        if largest(first.iter().map(|c| c.abs())) < limit {
             return require_allowed(ciphertext, first, noise);
         }
         first.zeroize();

@@ -232,7 +232,8 @@ class Exchange:
         begun = time.monotonic()
         while job.get("state") in ("waiting", "running"):
             current().require()
-            steps.idle -= begun - (begun := time.monotonic())
+            before, begun = begun, time.monotonic()
+            steps.idle += begun - before
             if steps.idle > self.stalled:
                 raise UnreachableError(
                     f"the evaluation is {job['state']}, and made no step in {self.stalled:g} s; ask again, "

@@ -241,8 +241,9 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             theirs = other.approximation if isinstance(other, Encrypted) else 0.0
             return self._with(evaluator.multiply(source, factor), self._product(factor, theirs))
         numbers = self._numbers(factor)
-        growth = float(np.abs(numbers).max(initial=0.0)) if self.approximation else 0.0
-        product = self._moved(lambda ct: evaluator.multiply(ct, numbers), growth)
+        product = self._moved(lambda ct: evaluator.multiply(ct, numbers))
+        if self.approximation:
+            product.approximation *= float(np.abs(numbers).max())
         if product.ciphertext.level < source.level:
             product._at_scale = lambda scale: evaluator.multiply(source, numbers, scale=scale)
         return product
@@ -250,10 +251,10 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     def _product(self, factor: Ciphertext, approximation: float) -> float:
         """Return the error of a product by those of both factors."""
         mine, theirs = self.approximation, approximation
-        if not (mine or theirs):
-            # Magnitudes may be infinite.
-            return 0.0
-        return mine * factor.magnitude_bound + theirs * self.ciphertext.magnitude_bound + mine * theirs
+        # Magnitudes may be infinite.
+        by_mine = mine and mine * factor.magnitude_bound
+        by_theirs = theirs and theirs * self.ciphertext.magnitude_bound
+        return by_mine + by_theirs + mine * theirs
 
     def __neg__(self) -> Self:
         return self._moved(self.evaluator.neg)
@@ -387,7 +388,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
                 f"{low:.6g} and {high:.6g}; declare the range that they have",
                 code="range",
             )
-        result = self._declared(largest) if largest < declared else self._moved(lambda ct: ct)
+        same = self._with(self.ciphertext, self.approximation)
+        result = self._declared(largest) if largest < declared else same
         result.interval = (float(low), float(high))
         return result
 

@@ -371,10 +371,11 @@ class Connection(H11Protocol):
         if self._takes and self.flow.read_paused:
             # The server is slow, not the peer.
             self._slot.until = max(self._slot.until, now + GRACE_S)
-        # Bytes that wait for their turn are judged when they are read.
+        # Bytes that wait for their turn, or have waited, are judged when they are read.
         held = self._takes and self._held_since is not None
-        if self._slot.until > now or held:
-            self._timer = self.loop.call_at(max(self._slot.until, now + GRACE_S * held), self._look)
+        until = max(self._slot.until + self._held * self._takes, now + GRACE_S * held)
+        if until > now:
+            self._timer = self.loop.call_at(until, self._look)
         else:
             self.transport.abort()
 

@@ -144,7 +144,12 @@ def test_bytes_one_by_one_keep_no_connection(
     connection._held, connection._slot = 0.0, Slot(connection._abort)
     connection.receive()
     for second in range(100):
-        for on, moment in ((True, second), (False, second + held), (None, second + 1)):
+        for on, moment in (
+            (True, second),
+            (False, second + held),
+            (None, second + 0.5 + held / 2),
+            (None, second + 1),
+        ):
             now = moment
             for timer in [timer for timer in timers if timer[0] <= now]:
                 timers.remove(timer)
