@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil, gcd, log2
 from pathlib import Path
 
@@ -208,7 +208,10 @@ def main() -> None:
         "scores": Shape(heads * sentences, tokens, width, tokens),
         "mixes": Shape(heads * sentences, tokens, tokens, width),
     }
-    rows = {(name, "tricyclic"): tricyclic(each, options.slots) for name, each in shapes.items()}
+    rows = {
+        (name, "tricyclic"): replace(tricyclic(each, options.slots), sentences=sentences)
+        for name, each in shapes.items()
+    }
     for name, each in shapes.items():
         alone = Shape(heads, each.rows, each.inner, each.columns)
         rows[name, "columns"] = columns(alone, options.slots, diagonal=name == "mixes")
