@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
+from studies.attention import published
 from studies.attention.encoder import EPSILON, Array, Encoder
 from studies.attention.predicted import States
 from studies.attention.sentences import Classifier, Labelled, common, gaps, heaviest, term_weights
@@ -73,6 +74,49 @@ def test_the_encoder_is_that_of_bert() -> None:
         wide = gelu(dense("intermediate.dense", state))
         state = normal(dense("output.dense", wide) + state, *norms[1])
         assert np.abs(outputs[0, token] - state).max() < 1e-4  # type: ignore[index]
+
+
+def test_the_published_encoder_is_read_from_its_cut_weights(tmp_path: Path) -> None:
+    wide, arrays, own = 4 * WIDTH, dict[str, Array](), {"bert.embeddings.LayerNorm.weight": np.ones(WIDTH)}
+    own["bert.embeddings.token_type_embeddings.weight"] = np.arange(2.0 * WIDTH).reshape(2, WIDTH)
+    gains = RNG.normal(size=(2, 2, WIDTH))
+    matrices = RNG.normal(size=(2, wide, WIDTH))
+    for layer, inverses in enumerate(published.INVERSE_DEVIATIONS):
+        here = f"layer{layer}_"
+        for name in ("query", "key", "value"):
+            arrays[f"{here}attself_{name}_weight"] = RNG.normal(size=(WIDTH, WIDTH))
+            arrays[f"{here}attself_{name}_bias"] = RNG.normal(size=(WIDTH, 1))
+        for part in range(4):
+            rows = matrices[layer, part * WIDTH : (part + 1) * WIDTH]
+            arrays[f"{here}intermediate_weight{part + 1}"] = rows.T.reshape(-1, 1)
+        arrays[f"{here}intermediate_bias"] = RNG.normal(size=(wide, 1))
+        for place, (name, width) in enumerate((("selfoutput", WIDTH), ("output", wide))):
+            arrays[f"{here}{name}_weight"] = RNG.normal(size=(WIDTH, width))
+            arrays |= {f"{here}{name}_{kind}": RNG.normal(size=(WIDTH, 1)) for kind in ("bias", "normbias")}
+            arrays[f"{here}{name}_vy"] = np.outer(gains[layer, place], [inverses[place], 1.0, 0.0])
+    arrays |= {
+        "pooler_dense_weight": RNG.normal(size=(WIDTH, WIDTH)),
+        "pooler_dense_bias": np.zeros((WIDTH, 1)),
+    }
+    arrays |= {"classifier_weight": RNG.normal(size=(2, WIDTH)), "classifier_bias": np.array([[0.0], [1.0]])}
+    np.savez(tmp_path / "weights.npz", **arrays)  # type: ignore[arg-type]
+    weights, head = published.read(tmp_path / "weights.npz", own)
+    assert weights["bert.embeddings.token_type_embeddings.weight"][0, 0] == WIDTH
+    for layer in range(2):
+        part = f"bert.encoder.layer.{layer}."
+        assert np.allclose(weights[f"{part}intermediate.dense.weight"], matrices[layer])
+        assert np.allclose(weights[f"{part}attention.output.LayerNorm.weight"], gains[layer, 0])
+        assert np.allclose(weights[f"{part}output.LayerNorm.weight"], gains[layer, 1])
+        query = arrays[f"layer{layer}_attself_query_weight"]
+        assert np.allclose(weights[f"{part}attention.self.query.weight"], query.T)
+    states = RNG.normal(size=(2, TOKENS, WIDTH))
+    logits = [
+        np.tanh(each[0] @ arrays["pooler_dense_weight"]) @ arrays["classifier_weight"].T for each in states
+    ]
+    assert np.allclose(head.margins(states), [1.0 + each[1] - each[0] for each in logits])
+    signs = RNG.choice([-1.0, 1.0], states.shape)
+    moved = head.margins(states + 1e-3 * signs) - head.margins(states)
+    assert np.abs(moved).max() <= head.change(np.full((TOKENS, WIDTH), 1e-3))
 
 
 def test_padding_is_hidden_from_the_tokens() -> None:

@@ -5,7 +5,7 @@
 
 For each layout, a row counts the operations of the scores (queries by keys) and of the mixes (weights by
 values) of one layer. `diagonals` is what the compiler does: its rows are read from the first two products of
-a program.
+a program, and a row of its own has the predicted seconds of the whole by kind of layer.
 
 `tricyclic` (ePrint 2025/1200): the heads' matrices are stored along the diagonal of a box whose sides have no
 common divisor, which the heads, tokens and features are padded to. A product sums ``inner`` products of
@@ -20,8 +20,9 @@ steps.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil, gcd, log2
 from pathlib import Path
 
@@ -207,12 +208,19 @@ def main() -> None:
         "scores": Shape(heads * sentences, tokens, width, tokens),
         "mixes": Shape(heads * sentences, tokens, tokens, width),
     }
-    rows = {(name, "tricyclic"): tricyclic(each, options.slots) for name, each in shapes.items()}
+    rows = {
+        (name, "tricyclic"): replace(tricyclic(each, options.slots), sentences=sentences)
+        for name, each in shapes.items()
+    }
     for name, each in shapes.items():
         alone = Shape(heads, each.rows, each.inner, each.columns)
         rows[name, "columns"] = columns(alone, options.slots, diagonal=name == "mixes")
     if options.program is not None:
         program = compiler.load(options.program)
+        kinds: Counter[str] = Counter()
+        for layer in program.layers:
+            kinds[layer.kind] += layer.seconds
+        append(file, {"tokens": tokens, "heads": heads, "sentences": program.batch, "seconds": kinds})
         rows |= {(name, "diagonals"): each for name, each in zip(shapes, compiled(program), strict=True)}
     for (name, layout), counts in rows.items():
         row = {"tokens": tokens, "heads": heads, "width": width, "product": name, "layout": layout}

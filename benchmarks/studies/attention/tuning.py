@@ -1,7 +1,7 @@
 """How well a fine-tuned encoder tells labels of sentences apart, by cross-validation.
 
-    cd benchmarks && python -m studies.attention.tuning --model FOLDER --sentences FILE [--tokens 64]
-        [--folds 10] [--epochs 8] [--rate 0.0005] [--seed 1] [--out FOLDER]
+    cd benchmarks && python -m studies.attention.tuning --model FOLDER --sentences FILE [--tokens 32]
+        [--folds 10] [--epochs 4] [--rate 0.0005] [--seed 1] [--out FOLDER]
 
 MODEL is a BERT encoder as `transformers` stores it, and FILE has a sentence a line behind its label and a
 tab, as for `studies.attention`. For each part of the sentences, the encoder and a linear classifier of the
@@ -94,9 +94,9 @@ def main() -> None:
     parser = command("studies.attention.tuning", __doc__)
     parser.add_argument("--model", type=Path, required=True, help="folder of the encoder")
     parser.add_argument("--sentences", type=Path, required=True, help="labelled text, a sentence a line")
-    parser.add_argument("--tokens", type=int, default=64, help="of a sentence at most (default: 64)")
+    parser.add_argument("--tokens", type=int, default=32, help="of a sentence at most (default: 32)")
     parser.add_argument("--folds", type=int, default=10, help="parts of the sentences (default: 10)")
-    parser.add_argument("--epochs", type=int, default=8, help="passes over a part's others (default: 8)")
+    parser.add_argument("--epochs", type=int, default=4, help="passes over a part's others (default: 4)")
     parser.add_argument("--rate", type=float, default=5e-4, help="largest step (default: 0.0005)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(

@@ -155,16 +155,15 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
     "equation",
     [
         *("bij,jk->bik", "bij,kj->bki", "bij,ki->kbj", "bij,ljk->bki", "bij,ij->bi", "bij,jik->bk"),
-        *("bij,ikj->bik", "bij->bji", "bij->bi", "bij,k->bkj", "bij->"),
+        *("bij,ikj->bik", "bij->bji", "bij->bi", "bij,k->bkj", "bij->", "bij,jkl->bkil"),
     ],
 )
 def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     letters = equation.split("->")[0].split(",")
     sizes = {"b": 1, "i": 3, "j": 4, "k": 2, "l": 5}
-    operands: list[str] = ["x"]
+    operands = ["x", "w"][: len(letters)]
     constants: dict[str, Any] = {}
     if len(letters) == 2:
-        operands.append("w")
         constants["w"] = RNG.normal(size=[sizes[a] for a in letters[1]]).astype(np.float32)
     model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
@@ -188,10 +187,26 @@ def test_einsum_at_every_token_stores_its_weights_once() -> None:
     assert np.abs(matrix.apply(sample.ravel()) - (sample @ weights).ravel()).max() < 1e-9
 
 
+def test_an_ellipsis_stands_for_the_other_axes() -> None:
+    constants = {"w": RNG.normal(size=(4, 2)).astype(np.float32)}
+    model = build_model([node("Einsum", ["x", "w"], ["y"], equation="...j,jk->...k")], (3, 4), constants)
+    sample = RNG.normal(size=(3, 4)).astype(np.float32)
+    outputs = run_clear(compiler.compile_program(model, TARGET), sample)
+    assert np.abs(outputs.ravel() - (sample @ constants["w"]).ravel()).max() < 1e-5
+
+
+def test_weights_that_an_einsum_spreads_over_heads_are_stored_once() -> None:
+    constants = {"w": RNG.normal(size=(8, 2, 4)).astype(np.float32)}
+    nodes = [node("Einsum", ["x", "w"], ["y"], equation="btd,dhe->bhte")]
+    graph = import_model(build_model(nodes, (3, 8), constants)).graph
+    (matrix,) = (matrix for each in graph.nodes.values() for matrix in getattr(each, "matrices", ()))
+    assert isinstance(matrix, Convolution)
+    assert len(matrix.values) == 64
+
+
 @pytest.mark.parametrize(
     ("equation", "reason"),
     [
-        ("...ij,jk->...ik", "without an ellipsis"),
         ("bii,ij->bj", "an axis for each letter"),
     ],
 )

@@ -2,6 +2,8 @@
 
 import math
 import re
+import string
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -21,17 +23,17 @@ EQUATION = re.compile(r"([a-zA-Z]+)(?:,([a-zA-Z]+))?(?:->([a-zA-Z]*))?")
 
 def einsum(context: OperatorContext) -> EncryptedValue:
     """Add sums of products over axes named by letters, as in "bhid,bhjd->bhij"."""
-    equation = context.attribute("equation", "").replace(" ", "")
-    match = EQUATION.fullmatch(equation)
     operands = [value for value in context.operands if value is not None]
+    shapes = [v.array.shape if isinstance(v, Constant) else v.shape for v in operands]
+    equation = _spelled_out(context.attribute("equation", "").replace(" ", ""), shapes)
+    match = EQUATION.fullmatch(equation)
     if match is None or len(operands) != 1 + (match[2] is not None):
-        raise context.refuse("equation", equation, "letters of one or two operands, without an ellipsis")
+        raise context.refuse("equation", equation, "letters of one or two operands")
     terms = [match[1], match[2]][: len(operands)]
     together = "".join(terms)
     result = match[3]
     if result is None:
         result = "".join(sorted(letter for letter in set(together) if together.count(letter) == 1))
-    shapes = [v.array.shape if isinstance(v, Constant) else v.shape for v in operands]
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         fits = len(term) == len(shape) == len(set(term))
@@ -53,6 +55,20 @@ def einsum(context: OperatorContext) -> EncryptedValue:
     return _with_constant(context, values[0], terms[index], weight, letters, result, shape)
 
 
+def _spelled_out(equation: str, shapes: Sequence[Shape]) -> str:
+    """Return an equation with letters instead of ellipses, which share their last axes."""
+    given, arrow, result = equation.partition("->")
+    terms, free = given.split(","), [letter for letter in string.ascii_letters if letter not in equation]
+    if "..." not in given or not arrow or len(terms) != len(shapes):
+        return equation
+    pairs = list(zip(terms, shapes, strict=True))
+    sizes = [max(0, len(shape) - len(term.replace("...", ""))) for term, shape in pairs]
+    most = max(size for term, size in zip(terms, sizes, strict=True) if "..." in term)
+    every = "".join(free[:most])
+    spelled = (term.replace("...", every[most - size :]) for term, size in zip(terms, sizes, strict=True))
+    return f"{','.join(spelled)}->{result.replace('...', every)}"
+
+
 def _with_constant(
     context: OperatorContext,
     source: EncryptedValue,
@@ -63,17 +79,13 @@ def _with_constant(
     shape: Shape,
 ) -> EncryptedValue:
     out = np.arange(math.prod(shape)).reshape(shape)
-    inner = [a for a in term if a in letters and a not in result]
-    places = [a for a in term if a in result and a not in letters]
-    count = math.prod(source.shape[term.index(a)] for a in places)
-    if count > 1 and set(term) == {*inner, *places}:
+    rows, inner = ([a for a in term if (a in letters) == shared] for shared in (False, True))
+    columns = [a for a in letters if a not in term]
+    if rows and inner and columns and sorted(result) == sorted(rows + columns):  # the same at every row
         require_at_most(f"node {context.name!r}", "entries", weight.size, MAX_ENTRIES)
-        outputs = [a for a in result if a not in places]
-        weights = np.einsum(f"{letters}->{''.join(outputs + inner)}", weight)
-        rows = out.transpose([result.index(a) for a in outputs + places]).reshape(-1, count)
-        columns = source.indices().transpose([term.index(a) for a in inner + places]).reshape(-1, count)
-        once = Convolution.everywhere(weights.reshape(len(rows), len(columns)), rows, columns)
-        return context.linear(source, shape, once)
+        matrix = _matrix(weight, letters, (columns, inner))
+        elements = _matrix(out, result, (columns, rows)), _matrix(source.indices(), term, (inner, rows))
+        return context.linear(source, shape, Convolution.everywhere(matrix, *elements))
     every = term + "".join(letter for letter in letters if letter not in term)
     sizes = dict(zip(term, source.shape, strict=True)) | dict(zip(letters, weight.shape, strict=True))
     joint = [sizes[letter] for letter in every]
@@ -81,8 +93,14 @@ def _with_constant(
     into = np.broadcast_to(_aligned(out, result, every), joint).ravel()
     origin = np.broadcast_to(_aligned(source.indices(), term, every), joint).ravel()
     factors = np.broadcast_to(_aligned(weight, letters, every), joint).ravel()
-    matrix = SparseMatrix.from_entries((out.size, source.size), into, origin, factors)
-    return context.linear(source, shape or (1,), matrix)
+    entries = SparseMatrix.from_entries((out.size, source.size), into, origin, factors)
+    return context.linear(source, shape or (1,), entries)
+
+
+def _matrix(array: NDArray[Number], names: str, groups: tuple[list[str], list[str]]) -> NDArray[Number]:
+    """Return an array as a matrix, whose two axes are groups of axes."""
+    moved = array.transpose([names.index(a) for group in groups for a in group])
+    return moved.reshape([math.prod(array.shape[names.index(a)] for a in group) for group in groups])
 
 
 def _of_values(
