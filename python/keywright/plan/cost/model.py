@@ -87,7 +87,7 @@ TYPICAL_WEIGHTS = Weights(
     key_limb=0.18e-3,
     load_limb=0.25e-3,
     key_row=0.5e-3,
-    key_prime=1.1e-3,
+    key_prime=0.25e-3,
     wide_transform=330e-6,
     wide_product=110e-6,
     wide_conversion=30e-6,
@@ -106,8 +106,8 @@ RING_FACTORS = {13: 0.57, 14: 0.564, 15: 0.562, 16: 0.631}
 for predictions without a calibration. In the largest ring, less of the data is in cache."""
 
 TICK = 2.0**-40
-"""Seconds of work are multiples of this. Sums of them are exact, so that searches find changes equal which cost
-the same, with any weights."""
+"""Seconds of work are multiples of this. Their sums are exact, so that searches find changes of the same cost
+equal, with any weights."""
 
 
 @dataclass(frozen=True)
