@@ -1,6 +1,7 @@
 """Ciphertexts with operators, functions on declared ranges, and statistics."""
 
-from .encrypted import Encrypted, EncryptedIntegers
+from .encrypted import Encrypted
 from .groups import Group
+from .integers import EncryptedIntegers
 
 __all__ = ["Encrypted", "EncryptedIntegers", "Group"]

@@ -2,39 +2,24 @@
 
 import math
 from collections.abc import Callable
-from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from keywright._copies import Unchanging
-from keywright._core import (
-    SCALE_TOLERANCE,
-    BfvCiphertext,
-    BfvEvaluator,
-    Ciphertext,
-    Evaluator,
-    LinearTransform,
-)
+from keywright._core import SCALE_TOLERANCE, Ciphertext, Evaluator, LinearTransform
 from keywright.errors import EncodeError, NoiseError, OperandError
 from keywright.errors.choices import require_integer
 from keywright.minimax.composite import sign_composite
 
 from . import functions
 from .functions import Interval
-from .refusals import Incomparable, NoArray
+from .value import Value, shape_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     Operand: TypeAlias = "Encrypted | Ciphertext | ArrayLike"
-    IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
-
-
-AnyEvaluator = TypeVar("AnyEvaluator")
-AnyCiphertext = TypeVar("AnyCiphertext")
-AnyOperand = TypeVar("AnyOperand")
 
 _GRID = np.cos(np.linspace(0.0, np.pi, 4097))
 """Points of [-1, 1] at which the stages of a sign are largest, up to their errors."""
@@ -47,84 +32,7 @@ NEAR = 0.5
 is lost. Those of primes differ by less."""
 
 
-class _Value(
-    Incomparable,
-    NoArray,
-    Unchanging,
-    Generic[AnyEvaluator, AnyCiphertext, AnyOperand],
-    elsewhere="send ciphertext.to_bytes(), and bind the ciphertext to an evaluator in the other process",
-):
-    """What the ciphertexts of both schemes, bound to an evaluator, have in common."""
-
-    __slots__ = ("ciphertext", "evaluator")
-    _roots: ClassVar[str] = ""
-    """What stands for other powers, as the end of a message."""
-
-    if TYPE_CHECKING:
-
-        def __add__(self, other: AnyOperand) -> Self: ...
-        def __mul__(self, other: AnyOperand | Self) -> Self: ...
-        def __neg__(self) -> Self: ...
-        def __lshift__(self, steps: int) -> Self: ...
-        def _squared(self) -> Self: ...
-        @property
-        def _count(self) -> int | None:
-            """The number of slots; None for coefficients, where numbers are a polynomial."""
-
-    def __init__(self, evaluator: AnyEvaluator, ciphertext: AnyCiphertext) -> None:
-        self.evaluator = evaluator
-        self.ciphertext = ciphertext
-
-    def __radd__(self, other: AnyOperand) -> Self:
-        return self + other
-
-    def __rsub__(self, other: AnyOperand) -> Self:
-        return -self + other
-
-    def __rmul__(self, other: AnyOperand) -> Self:
-        return self * other
-
-    def __pow__(self, exponent: "int | np.integer[Any]") -> Self:
-        """Product of ``exponent`` copies, ceil(log2(exponent)) multiplications in a row."""
-        if isinstance(exponent, bool) or not isinstance(exponent, int | np.integer):
-            raise TypeError(
-                f"encrypted values have powers of whole numbers, not of {exponent!r:.40}{self._roots}"
-            )
-        exponent = int(exponent)
-        if exponent < 1:
-            raise ValueError(
-                f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
-                f"{self._roots}"
-            )
-        if exponent == 1:
-            return self
-        half = self ** (exponent // 2)
-        if exponent % 2 == 0:
-            return half._squared()
-        return half * self ** (exponent - exponent // 2)
-
-    def __rshift__(self, steps: int) -> Self:
-        """Rotate to the right: ``<<`` by the negative number of steps."""
-        return self << -steps
-
-    def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
-        """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
-        numbers, shape, slots = deepcopy(operand), _shape(operand), self._count
-        if shape is None or len(shape) != 1 or slots is None or shape[0] >= slots:
-            return numbers
-        if shape == (1,):
-            return np.asarray(numbers).item()  # type: ignore[no-any-return]
-        raise EncodeError(
-            f"{shape[0]} numbers meet {slots} encrypted values; give {slots} numbers, or one for all",
-            count=shape[0],
-            bound=slots,
-        )
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.ciphertext!r})"
-
-
-class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
+class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side, one for every slot or
@@ -356,7 +264,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Raises:
             EncodeError: there is no coefficient.
         """
-        if 0 in (_shape(coefficients) or ()):
+        if 0 in (shape_of(coefficients) or ()):
             raise EncodeError("a polynomial has at least one coefficient; give its constant term", count=0)
         result, error = self.evaluator.polynomial(self.ciphertext, coefficients), 0.0
         if self.approximation:
@@ -616,70 +524,5 @@ def _require_real(values: Ciphertext, what: str) -> None:
         )
 
 
-def _shape(operand: "ArrayLike") -> tuple[int, ...] | None:
-    """Return the shape of numbers; None for what the engine refuses, with a reason."""
-    try:
-        return None if np.ma.is_masked(operand) else np.shape(operand)
-    except (TypeError, ValueError, RuntimeError):
-        return None
-
-
 def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":
     return operand.ciphertext if isinstance(operand, Encrypted) else operand
-
-
-class EncryptedIntegers(_Value[BfvEvaluator, BfvCiphertext, "IntegerOperand"]):
-    """A BFV ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
-
-    The operators ``+ - *`` take another value, a ciphertext, or integers on either side, one for every slot
-    or one for all; for values in coefficients, integers are a polynomial's. ``**`` takes a positive
-    integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher one is
-    switched down.
-
-    Thread safety: any number of threads may use one at the same time.
-
-    Attributes:
-        evaluator: the evaluator.
-        ciphertext: the ciphertext.
-    """
-
-    __slots__ = ()
-    _computed = "use their operators, + - * ** << >>, or decrypt them first"
-
-    def _with(self, ciphertext: BfvCiphertext) -> Self:
-        return type(self)(self.evaluator, ciphertext)
-
-    @property
-    def _count(self) -> int | None:
-        return self.ciphertext.parameters.n if self.ciphertext.packing == "slots" else None
-
-    def _operands(self, other: "IntegerOperand") -> "tuple[BfvCiphertext, BfvCiphertext | ArrayLike]":
-        """Return both operands, at one level if they are ciphertexts."""
-        mine = self.ciphertext
-        theirs = other.ciphertext if isinstance(other, EncryptedIntegers) else other
-        if not isinstance(theirs, BfvCiphertext):
-            return mine, self._numbers(theirs)
-        if mine.level == theirs.level:
-            return mine, theirs
-        if mine.level > theirs.level:
-            return self.evaluator.mod_switch_to(mine, theirs.level), theirs
-        return mine, self.evaluator.mod_switch_to(theirs, mine.level)
-
-    def __add__(self, other: "IntegerOperand") -> Self:
-        return self._with(self.evaluator.add(*self._operands(other)))
-
-    def __sub__(self, other: "IntegerOperand") -> Self:
-        return self._with(self.evaluator.sub(*self._operands(other)))
-
-    def __mul__(self, other: "IntegerOperand") -> Self:
-        return self._with(self.evaluator.multiply(*self._operands(other)))
-
-    def __neg__(self) -> Self:
-        return self._with(self.evaluator.neg(self.ciphertext))
-
-    def _squared(self) -> Self:
-        return self._with(self.evaluator.square(self.ciphertext))
-
-    def __lshift__(self, steps: int) -> Self:
-        """Rotate the rows to the left: ``numpy.roll(rows, -steps, axis=1)``."""
-        return self._with(self.evaluator.rotate_rows(self.ciphertext, steps))
