@@ -57,6 +57,9 @@ def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         whole(self, args)
         raise Parsed
 
+    if importlib.util.find_spec("torch") is None:  # arguments are read without it
+        monkeypatch.setitem(sys.modules, "torch", MagicMock())
+        monkeypatch.setitem(sys.modules, "torch.nn", MagicMock())
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
     monkeypatch.setattr(sys, "argv", [str(path), *words])
     with pytest.raises(Parsed):
@@ -94,9 +97,6 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
             case ["python", script, *arguments]:
                 assert (folder / script).is_file()
                 monkeypatch.syspath_prepend((folder / script).parent)
-                if importlib.util.find_spec("torch") is None:  # arguments are read without it
-                    monkeypatch.setitem(sys.modules, "torch", MagicMock())
-                    monkeypatch.setitem(sys.modules, "torch.nn", MagicMock())
                 read(folder / script, arguments, monkeypatch)
             case ["keywright", *arguments]:
                 parser().parse_args(arguments)
