@@ -77,7 +77,8 @@ def test_the_encoder_is_that_of_bert() -> None:
 
 
 def test_the_published_encoder_is_read_from_its_cut_weights(tmp_path: Path) -> None:
-    wide, arrays, own = 4 * WIDTH, dict[str, Array](), {"bert.embeddings.LayerNorm.weight": np.ones(WIDTH)}
+    wide, arrays = 4 * WIDTH, dict[str, Array]()
+    own: dict[str, Array] = {"bert.embeddings.LayerNorm.weight": np.ones(WIDTH)}
     own["bert.embeddings.token_type_embeddings.weight"] = np.arange(2.0 * WIDTH).reshape(2, WIDTH)
     gains = RNG.normal(size=(2, 2, WIDTH))
     matrices = RNG.normal(size=(2, wide, WIDTH))
@@ -86,9 +87,9 @@ def test_the_published_encoder_is_read_from_its_cut_weights(tmp_path: Path) -> N
         for name in ("query", "key", "value"):
             arrays[f"{here}attself_{name}_weight"] = RNG.normal(size=(WIDTH, WIDTH))
             arrays[f"{here}attself_{name}_bias"] = RNG.normal(size=(WIDTH, 1))
-        for part in range(4):
-            rows = matrices[layer, part * WIDTH : (part + 1) * WIDTH]
-            arrays[f"{here}intermediate_weight{part + 1}"] = rows.T.reshape(-1, 1)
+        for cut in range(4):
+            rows = matrices[layer, cut * WIDTH : (cut + 1) * WIDTH]
+            arrays[f"{here}intermediate_weight{cut + 1}"] = rows.T.reshape(-1, 1)
         arrays[f"{here}intermediate_bias"] = RNG.normal(size=(wide, 1))
         for place, (name, width) in enumerate((("selfoutput", WIDTH), ("output", wide))):
             arrays[f"{here}{name}_weight"] = RNG.normal(size=(WIDTH, width))

@@ -20,7 +20,7 @@ steps.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from math import ceil, gcd, log2
@@ -30,7 +30,7 @@ from harness.folders import record_folder
 from keywright import compiler
 from keywright.compiler import Program
 
-from .process import append, command
+from studies.attention.process import append, command
 
 MARGIN = 16
 """By how much a side of the box may be longer than what it holds."""
@@ -217,7 +217,7 @@ def main() -> None:
         rows[name, "columns"] = columns(alone, options.slots, diagonal=name == "mixes")
     if options.program is not None:
         program = compiler.load(options.program)
-        kinds: Counter[str] = Counter()
+        kinds: defaultdict[str, float] = defaultdict(float)
         for layer in program.layers:
             kinds[layer.kind] += layer.seconds
         append(file, {"tokens": tokens, "heads": heads, "sentences": program.batch, "seconds": kinds})

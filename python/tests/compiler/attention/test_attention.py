@@ -188,7 +188,7 @@ def test_einsum_at_every_token_stores_its_weights_once() -> None:
 
 
 def test_an_ellipsis_stands_for_the_other_axes() -> None:
-    constants = {"w": RNG.normal(size=(4, 2)).astype(np.float32)}
+    constants: dict[str, Any] = {"w": RNG.normal(size=(4, 2)).astype(np.float32)}
     model = build_model([node("Einsum", ["x", "w"], ["y"], equation="...j,jk->...k")], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
     outputs = run_clear(compiler.compile_program(model, TARGET), sample)
@@ -196,7 +196,7 @@ def test_an_ellipsis_stands_for_the_other_axes() -> None:
 
 
 def test_weights_that_an_einsum_spreads_over_heads_are_stored_once() -> None:
-    constants = {"w": RNG.normal(size=(8, 2, 4)).astype(np.float32)}
+    constants: dict[str, Any] = {"w": RNG.normal(size=(8, 2, 4)).astype(np.float32)}
     nodes = [node("Einsum", ["x", "w"], ["y"], equation="btd,dhe->bhte")]
     graph = import_model(build_model(nodes, (3, 8), constants)).graph
     (matrix,) = (matrix for each in graph.nodes.values() for matrix in getattr(each, "matrices", ()))
