@@ -219,11 +219,12 @@ def target(placed: dict[str, list[float]]) -> str:
     bare = median(placed["tiled_mul"])
     equals = [f"`{module}`" for module in placed if module != "tiled_mul" and min(placed[module]) >= bare]
     return (
-        f"A multiplier of the device between registers (`tiled_mul`) has {bare} MHz at the median. As fast with\n"
-        f"every seed: {', '.join(equals) or 'none'}.\n\n"
-        "The target is 100 MHz for every block with every seed, and for ChaCha and the butterfly nine tenths of\n"
-        "the clock of a product modulo q0 (`mod_mul_sparse`). Of those that are placed, the slowest is\n"
-        f"`{slowest}`, with {min(placed[slowest])} MHz. Of that product's median: {', '.join(shares)}."
+        f"A multiplier of the device between registers (`tiled_mul`) has {bare} MHz at the median. As fast\n"
+        f"with every seed: {', '.join(equals) or 'none'}.\n\n"
+        "The target is 100 MHz for every block with every seed, and for ChaCha and the butterfly nine\n"
+        "tenths of the clock of a product modulo q0 (`mod_mul_sparse`). Of those that are placed, the\n"
+        f"slowest is `{slowest}`, with {min(placed[slowest])} MHz. Of that product's\n"
+        f"median: {', '.join(shares)}."
     )
 
 
