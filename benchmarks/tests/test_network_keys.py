@@ -71,7 +71,7 @@ def test_pictures_are_drawn_again_from_the_page() -> None:
     text = PAGE.parents[3].joinpath("docs/reproduction/keys.md").read_text()
     layers = printed.figure_7(text)
     assert {name: layer.keys for name, layer in layers.items()}["slots", "LowMem"] == 4
-    assert [encoding for encoding, _ in layers] == ["slots"] * 4 + ["coefficients"] * 3
+    assert [encoding for encoding, _ in layers] == ["slots"] * 4 + ["coefficients"] * 2
     shares = printed.figure_8(text)
     assert set(shares) == set(ark.TABLE_1)
     ark.check_figure_8(shares)

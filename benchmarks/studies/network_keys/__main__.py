@@ -14,13 +14,13 @@ from string import Template
 
 from harness.pages.prose import wrapped
 from keywright.plan import Chain, CostModel
-from keywright.plan.cost.model import Weights
+from keywright.plan.cost.model import TYPICAL_WEIGHTS
 from published import convfhe
 
 from studies.network_keys import ark, kds, printed
 from studies.network_keys.beside_optimal import compare
 from studies.network_keys.networks import (
-    SHARE,
+    FACTORS,
     Network,
     derived,
     derived_rows,
@@ -34,11 +34,13 @@ from studies.network_keys.page_parts import GB, require, step
 from studies.network_keys.pictures import draw_figure_7, draw_figure_8
 from studies.network_keys.rotation_lists import read
 
+SETTINGS = ("3-20-1", "3-20-3")
+"""Of ConvFHE, for which the project has a target of bytes."""
+
 PAGE = Path(__file__).parents[3] / "docs" / "reproduction" / "keys.md"
 
-WEIGHTS = Weights(transform=168e-6, product=105e-6, conversion=21e-6, key_limb=1.97e-3)
-"""The weights of 22 November 2026, by which the page plans. Its figures stay as they are when the built-in
-weights are measured again."""
+WEIGHTS = TYPICAL_WEIGHTS
+"""Of the planner without a calibration. A test says where the page has other ones."""
 
 
 def main() -> int:
@@ -97,19 +99,7 @@ def main() -> int:
     gaps = [plan.gap for network in networks_by_name.values() for plan in network.best.values()]
     shares = [round(100 * gap) for gap in (*gaps, *(plan.gap for plan in plans.values())) if gap is not None]
     values["gaps"] = f"{min(shares)} to {max(shares)}"
-    for setting in ("3-20-1", "3-20-3"):
-        require(
-            1.0 in networks_by_name[setting].best,
-            f"there is a plan for {setting} in the time of its own keys",
-        )
-        stored = ark.both_halves(networks_by_name[setting].best[1.0])
-        own = convfhe.made_keys(read("convfhe_resnet"), setting)[1]
-        require(
-            stored > own / SHARE, f"{setting} has more than 1/{SHARE} of the bytes with both halves stored"
-        )
-        name = setting.replace("-", "_")
-        values[f"halves_{name}"] = f"{stored / GB:.1f}"
-        values[f"part_{name}"] = f"{own / networks_by_name[setting].best[1.0].stored_bytes:.1f}"
+    values["fifteenth"] = " ".join(_fifteenth(networks_by_name[setting]) for setting in SETTINGS)
 
     draw_figure_7(layers, pictures["ark-figure-7"])
     ours = {
@@ -122,6 +112,26 @@ def main() -> int:
     for path in (options.out, *pictures.values()):
         print(path)
     return 0
+
+
+def _fifteenth(network: Network) -> str:
+    """In words: the plan for a setting of ConvFHE in the time of its own keys, or in the least multiple."""
+    setting = network.workload.name.removeprefix("ConvFHE ")
+    own = convfhe.made_keys(read("convfhe_resnet"), setting)[1]
+    factors = [factor for factor in network.best if factor >= 1]
+    if not factors:
+        return f"For {setting} no plan is known in {max(FACTORS):g} times the time of its own keys."
+    factor = min(factors)
+    plan, stored = network.best[factor], ark.both_halves(network.best[factor])
+    size = (
+        f"has 1/{own / plan.stored_bytes:.1f} of its bytes; with both halves stored it would have "
+        f"{stored / GB:.1f} GB, 1/{own / stored:.1f}."
+    )
+    if factor == 1:
+        return f"The plan for {setting} in the time of its own keys {size}"
+    return (
+        f"For {setting} no plan is known in the time of its own keys; the one in {factor:g} times it {size}"
+    )
 
 
 def _compared(networks_by_name: Mapping[str, Network]) -> dict[str, object]:
