@@ -95,9 +95,6 @@ def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         whole(self, args)
         raise Parsed
 
-    if importlib.util.find_spec("torch") is None:  # arguments are read without it
-        monkeypatch.setitem(sys.modules, "torch", MagicMock())
-        monkeypatch.setitem(sys.modules, "torch.nn", MagicMock())
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
     monkeypatch.setattr(sys, "argv", [str(path), *words])
     with pytest.raises(Parsed):

@@ -40,11 +40,13 @@ def is_special(path: Path) -> bool:
 
 
 def end_of(path: Path) -> Path:
-    """Return the path at the end of links.
+    """Return the path at the end of links. The way into an open folder (`_inside`) stays one.
 
     Raises:
         OSError: they form a loop, or go through a file.
     """
+    if not path.is_symlink():
+        return path.absolute()
     try:
         return Path(os.path.realpath(path, strict=True))
     except FileNotFoundError:

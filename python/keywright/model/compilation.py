@@ -156,6 +156,8 @@ def _with_fixed(model: object, calibration: Any, fixed: Mapping[str, Any]) -> An
     forward = getattr(model, "forward", None)
     if not fixed or not callable(forward) or calibration is None:
         return calibration
+    if isinstance(calibration, Mapping) and not calibration:
+        return calibration
     names = list(inspect.signature(forward).parameters)
     if not isinstance(calibration, Mapping):
         calibration = {next((name for name in names if name not in fixed), ""): calibration}

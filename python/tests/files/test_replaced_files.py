@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -251,6 +252,30 @@ def test_nothing_is_written_through_a_link_that_has_a_temporary_name(
     assert links
     for elsewhere in links:
         assert list(elsewhere.iterdir()) == [] if elsewhere.is_dir() else elsewhere.read_bytes() == b""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no ways into open folders")
+def test_a_file_of_a_new_folder_is_written_there_whatever_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its temporary file was made by the folder's name."""
+    make, elsewhere = tempfile.mkstemp, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def attacked(*arguments: str) -> tuple[int, str]:
+        (new,) = tmp_path.glob("*.partial")
+        new.rename(tmp_path / "moved")
+        new.symlink_to(elsewhere)
+        handle, name = make(*arguments)
+        new.unlink()
+        (tmp_path / "moved").rename(new)
+        assert not list(elsewhere.iterdir())
+        return handle, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", attacked)
+    with new_folder(tmp_path / "result") as place:
+        replace(place / "secret", DATA)
+    assert (tmp_path / "result" / "secret").read_bytes() == DATA
 
 
 def test_what_can_be_neither_replaced_nor_written_is_an_error(tmp_path: Path) -> None:

@@ -144,8 +144,9 @@ fn sweep(target: &Path, start: &str) {
     for entry in fs::read_dir(folder_of(target)).into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             // Opened to write, a pipe that has replaced it meanwhile blocks nobody. Others sweep here, too.
-            let file = OpenOptions::new().read(true).write(true).open(entry.path());
-            if file.is_ok_and(|file| file.try_lock().is_ok()) {
+            let Ok(file) = OpenOptions::new().read(true).write(true).open(entry.path()) else { continue };
+            // Locked until it is removed: a writer that has made it and waits for its lock then sees that it is gone.
+            if file.try_lock().is_ok() {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -268,6 +269,20 @@ mod tests {
         assert!(folder.join(".keys.abcdefgh.partial").exists());
         assert!(written.temporary.exists());
         written.commit().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A sweep removes no file whose writer waits for its lock.
+    #[test]
+    fn writers_of_one_file_do_not_disturb_each_other() {
+        let folder = folder_of_test("together");
+        let path = folder.join("keys");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..300).for_each(|_| AtomicFile::create(&path).unwrap().commit().unwrap()));
+            }
+        });
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
     }
 

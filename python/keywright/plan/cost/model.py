@@ -106,8 +106,8 @@ RING_FACTORS = {13: 0.57, 14: 0.564, 15: 0.562, 16: 0.631}
 for predictions without a calibration. In the largest ring, less of the data is in cache."""
 
 TICK = 2.0**-40
-"""Seconds of work are multiples of this. Their sums are exact, so that searches find changes of the same cost
-equal, with any weights."""
+"""Seconds of work are multiples of this. Their sums are exact, up to 2^13 s, so that searches find changes of
+the same cost equal, with any weights."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ def einsum(context: OperatorContext) -> EncryptedValue:
     equation = _spelled_out(context.attribute("equation", "").replace(" ", ""), shapes)
     match = EQUATION.fullmatch(equation)
     if match is None or len(operands) != 1 + (match[2] is not None):
-        raise context.refuse("equation", equation, "letters of one or two operands")
+        raise context.refuse(
+            "equation", equation, "letters of one or two operands, and -> beside an ellipsis"
+        )
     terms = [match[1], match[2]][: len(operands)]
     together = "".join(terms)
     result = match[3]
