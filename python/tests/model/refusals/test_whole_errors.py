@@ -1,5 +1,5 @@
-"""Export, polynomials and encryption together: 10 % of the spread of a value, and of the range of a probability, is
-refused, whatever it comes from."""
+"""Export, polynomials and encryption together: 10 % of the spread of a value, and of the range of a
+probability, is refused, whatever it comes from."""
 
 import functools
 from dataclasses import replace
@@ -63,7 +63,11 @@ def predicted(kind: str, polynomials: float, encryption: float, monkeypatch: pyt
     assert approximated is not None
     spread, count = spread_of(approximated.outputs), len(approximated.outputs)
     signs = np.where(np.arange(count) % 2, 1.0, -1.0)[:, None] * [1.0, -1.0, 1.0][: len(spread)]
-    run = replace(approximated.run, export=ExportDifferences(), outputs=approximated.approximate_outputs + polynomials * spread * signs)
+    run = replace(
+        approximated.run,
+        export=ExportDifferences(),
+        outputs=approximated.approximate_outputs + polynomials * spread * signs,
+    )
     errors = encryption * spread[None, None]
     monkeypatch.setattr(encrypted_error, "simulate", lambda *_, **__: SimpleNamespace(errors=errors))
     return encrypted_error.predict_error(replace(approximated, run=run), model.program, model.execution)
@@ -74,12 +78,14 @@ SOURCES = [(0.15, 0.0), (0.0, 0.15), (0.075, 0.075), (0.095, 0.02), (0.03, 0.03)
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_whole_error_counts(kind: str, source: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_error_counts(
+    kind: str, source: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each was held to a tenth, their sum was not; nor was a probability."""
     polynomials, encryption = source
     unit = slope = 1.0
     if kind.startswith("probabilit"):
-        # Shares are of the range of the probability, which small errors of the scores change in proportion.
+        # Shares are of its range, which small errors of the scores change in proportion.
         slope = 1e-3 / predicted(kind, 1e-3, 0.0, monkeypatch).answers.share
         unit = 1e-3 / predicted(kind, 0.0, 1e-3, monkeypatch).answers.share
     error = predicted(kind, slope * polynomials, unit * encryption, monkeypatch)
@@ -98,7 +104,7 @@ def test_the_whole_error_counts(kind: str, source: tuple[float, float], monkeypa
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
 @pytest.mark.parametrize("kind", ["plain outputs", "probability", "probabilities"])
 def test_defaults_choose_finer_polynomials(kind: str, activation: str) -> None:
-    """A probability was off by up to 0.15, and outputs of a plain network by up to a quarter of their spread."""
+    """A probability was off by up to 0.15, and outputs of a plain network by a quarter of their spread."""
     model, x = model_of(kind, activation), samples()
     result = kw.compile(model, x)
     error, network = result.encrypted_error, result.approximated
