@@ -120,8 +120,8 @@ class ExactRun:
 
     @property
     def values(self) -> bool:
-        """Whether outputs are judged by their own spread: none is known to be a score of labels."""
-        return not self.scores and self.labels is None
+        """Whether outputs are judged by their own spread: the model has no predictions."""
+        return bool(self.outputs.size) and self.predictions(self.outputs[:1]) is None
 
     @property
     def compared(self) -> NDArray[np.bool_]:
