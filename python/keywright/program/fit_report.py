@@ -16,6 +16,9 @@ WARNED_SHARE = 0.01
 """A change of a value by a larger share of its spread, or of an answer behind the last steps by a larger
 share of half its range, is warned of."""
 
+MOST_OF_SPREAD = 1 / 10
+"""By default, export, polynomials and encryption together change none of these by a larger share."""
+
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
 

@@ -501,7 +501,7 @@ def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> 
     training, tests, labels, _ = train_test_split(X, y, test_size=143, random_state=1)
     network = MLPClassifier(hidden_layer_sizes=(32, 16), max_iter=2000, random_state=1)
     pipeline = make_pipeline(StandardScaler(), network).fit(training, labels)
-    model = kw.compile(pipeline, training, samples=len(tests))
+    model = kw.compile(pipeline, training, samples=len(tests), accuracy=0.99)
     assert not model.parameters.insecure
     assert model.program.batch >= len(tests)
     assert model.report.sizes.sent_bytes + model.report.sizes.returned_bytes < 4 << 20

@@ -1,5 +1,7 @@
 """How errors of scores change the model's own outputs, behind the client's last steps."""
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,6 +52,23 @@ def largest_change(part: ClientPart, scores: Vector, exact: Vector) -> float | N
     with np.errstate(over="ignore", invalid="ignore"):
         changes = [np.abs(np.asarray(own[name], np.float64) - true[name]).max() for name in floats]
     return float(np.nan_to_num(changes, nan=LARGEST, posinf=LARGEST).max()) if floats else None
+
+
+def answer_ranges(part: ClientPart, exact: Vector) -> dict[str, float]:
+    """Return the range of each of the model's outputs that is no label and varies, by name.
+
+    Args:
+        exact: scores of the model, (count, scores).
+    """
+    differences, _ = answer_differences(part, exact, exact, None, 0.0)
+    return {each.name: 2 * each.spread for each in differences if each.spread > 0}
+
+
+def largest_share(differences: Iterable[AnswerDifference], ranges: Mapping[str, float]) -> float:
+    """Return the largest change as a share of the range of its output. Outputs that may jump at steps do
+    not count: the number of such samples is stated instead."""
+    counted = [each for each in differences if each.name in ranges and not each.jumps.near]
+    return max((each.largest_change / ranges[each.name] for each in counted), default=0.0)
 
 
 def answer_differences(

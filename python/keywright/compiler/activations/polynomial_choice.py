@@ -15,6 +15,7 @@ from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import (
     DEFAULT_CHANGE,
+    MOST_OF_SPREAD,
     WARNED_SHARE,
     AnswerDifference,
     FitReport,
@@ -23,7 +24,7 @@ from keywright.program.fit_report import (
     loosest,
 )
 
-from .answers import answer_differences, largest_change
+from .answers import answer_differences, answer_ranges, largest_change, largest_share
 from .fit import Fit
 from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
@@ -45,12 +46,14 @@ larger, because every sample near the class boundary is near 0."""
 ENCRYPTED_SHARE = 1 / 16
 """Share of a required error that polynomials leave to encryption."""
 
+DEFAULT_SHARE = (1 - ENCRYPTED_SHARE) * MOST_OF_SPREAD
+"""By default, polynomials change no value by a larger share of its spread, and no output behind the client's
+last steps by a larger share of its range."""
+
 ANSWER_SHARE = 1 / 2
 """Change of an output behind the client's last steps, as a share of half its range, above which it is warned
 of where a share of equal predictions is required."""
 
-MOST_OF_SPREAD = 1 / 10
-"""By default, no value changes by a larger share of its spread."""
 
 FIRST_SAMPLES = 4
 """Samples on which a choice is tried first: most choices are too coarse, and a few samples show it."""
@@ -104,14 +107,17 @@ class Requirement:
         error: maximum change of an output; of each, (outputs,), by default.
         undecided: predictions whose two best outputs are closer, or whose single output is closer to 0, may
             change.
+        answers: the range of each output behind the client's last steps, by name; None if `error` limits
+            these outputs themselves.
     """
 
     accuracy: float
     error: float | Vector
     undecided: float = 0.0
+    answers: Mapping[str, float] | None = None
 
     @staticmethod
-    def of(fit: Fit, run: ExactRun) -> "Requirement":
+    def of(fit: Fit, run: ExactRun, part: ClientPart | None) -> "Requirement":
         """Return the requirements of a fit, or the default ones. An output is judged by half of its own range
         without outliers: its distance from 0 may be a constant, and others may have another unit. Scores of
         labels are compared with each other, and judged by the largest of them."""
@@ -122,9 +128,10 @@ class Requirement:
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
             most = DEFAULT_CHANGE * each
-            if outputs.size and run.predictions(outputs[:1]) is None:
-                most = np.minimum(most, MOST_OF_SPREAD * spread_of(outputs))
-            return Requirement(1.0, most, share * largest)
+            if outputs.size and run.values:
+                most = np.minimum(most, DEFAULT_SHARE * spread_of(outputs))
+            answers = answer_ranges(part, outputs) if outputs.size and part is not None else {}
+            return Requirement(1.0, most, share * largest, answers)
         error = LOOSEST_CHANGE * largest if fit.error is None else (1 - ENCRYPTED_SHARE) * fit.error
         return Requirement(fit.accuracy or 0.0, error)
 
@@ -166,8 +173,8 @@ def choose(
         RefusalError: a method cannot approximate a function.
     """
     required = bool(run.inputs.lows) and (fit.accuracy is not None or fit.error is not None)
-    search, target = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Requirement.of(fit, run)
-    part = None if fit.error is None else part
+    search, target = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Requirement.of(fit, run, part)
+    part = None if fit.error is None and required else part
     best: ReplacedActivations | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
@@ -179,7 +186,7 @@ def choose(
     assert best is not None
     outputs = outputs_of(best.graph, run.samples)
     changes, equal = _compare(outputs, run.outputs, run)
-    behind = None if part is None else largest_change(part, outputs, run.outputs)
+    behind = None if part is None or not required else largest_change(part, outputs, run.outputs)
     share = None if equal is None else float(equal.mean())
     raise inaccurate(
         fit.accuracy,
@@ -190,7 +197,8 @@ def choose(
         default=None
         if required
         else f"outputs within {np.min(target.error):.3g}, a sixteenth of the largest score, or of "
-        "half the range of a value and a tenth of its spread, and "
+        "half the range of a value and a tenth of its spread, probabilities and other outputs behind the "
+        "client's last steps within a tenth of their range, and "
         f"every prediction that is decided by more than {target.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
@@ -361,10 +369,22 @@ def _follows(graph: Graph, run: ExactRun, target: Requirement, part: ClientPart 
         if equal is not None:
             lost |= ~equal & (margins(exact) > target.undecided)
         missed += int(lost.sum())
-        behind = None if part is None else largest_change(part, values[graph.output], exact)
-        if missed > allowed or np.any((changes if behind is None else behind) > target.error):
+        if missed > allowed or not _close(values[graph.output], exact, changes, target, part):
             return False
     return True
+
+
+def _close(
+    outputs: Vector, exact: Vector, changes: Vector, target: Requirement, part: ClientPart | None
+) -> bool:
+    """Whether outputs change by no more than they may."""
+    if target.answers is None:
+        behind = None if part is None else largest_change(part, outputs, exact)
+        return not np.any((changes if behind is None else behind) > target.error)
+    if np.any(changes > target.error):
+        return False
+    differences = () if part is None else answer_differences(part, outputs, exact, None, 0.0)[0]
+    return largest_share(differences, target.answers) <= DEFAULT_SHARE
 
 
 def report(

@@ -119,6 +119,11 @@ class ExactRun:
         return None if self.several else predictions(outputs, signed=self.signed)
 
     @property
+    def values(self) -> bool:
+        """Whether outputs are judged by their own spread: the model has no predictions."""
+        return bool(self.outputs.size) and self.predictions(self.outputs[:1]) is None
+
+    @property
     def compared(self) -> NDArray[np.bool_]:
         """Return the samples that the report uses: those held out, or all."""
         return self.held_out if self.held_out.any() else np.ones_like(self.held_out)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.compiler.activations.answers import answer_differences, changed_answers
+from keywright.compiler.activations.answers import answer_differences, changed_answers, largest_share
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping
 from keywright.compiler.activations.spread import outliers_of, spread_of
@@ -16,7 +16,7 @@ from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.client.jumps import rows_to_look_at, within
 from keywright.program.client.last_steps import ClientPart
-from keywright.program.fit_report import WARNED_SHARE, AnswerDifference
+from keywright.program.fit_report import MOST_OF_SPREAD, WARNED_SHARE, AnswerDifference
 from keywright.program.program import Program
 from keywright.runtime import simulate
 from keywright.runtime.simulation.simulate import FACTOR
@@ -109,11 +109,14 @@ class Answers:
         part: the last steps.
         differences: how errors of up to `FACTOR` times the predicted ones change each output.
         change: the largest of these changes, and by export and polynomials, together.
+        share: the same with the predicted errors themselves, as a share of the range of its output; what may
+            jump does not count.
     """
 
     part: ClientPart
     differences: tuple[AnswerDifference, ...]
     change: float
+    share: float
 
     @property
     def large(self) -> str:
@@ -145,6 +148,8 @@ class EncryptedError:
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
         answers: the model's outputs that are no labels, behind the client's last steps; None without any.
+        whole: the largest error of a value and its largest change by export and polynomials, together, as a
+            share of its spread; 0 of scores of labels, and of trees, whose rounding is judged by itself.
     """
 
     errors: NDArray[np.float64]
@@ -154,6 +159,7 @@ class EncryptedError:
     labels: Labels | None = None
     outliers: Outliers = Outliers()
     answers: Answers | None = None
+    whole: float = 0.0
 
     @property
     def worst(self) -> int:
@@ -193,7 +199,21 @@ class EncryptedError:
                 f"{self.kept:.4%} of the predictions stay the same under encryption, {fit.accuracy:.4%} are "
                 "required (accuracy=): "
             )
+        if fit.accuracy is None and fit.error is None and not fit.activations:
+            return self._whole_excess(max(fit.noise, MOST_OF_SPREAD))
         return None
+
+    def _whole_excess(self, most: float) -> str | None:
+        """Return what `excess` does of export, polynomials and encryption together."""
+        share, of, where = self.whole, "the spread of an output", ""
+        if self.answers is not None and self.answers.share > share:
+            share, of, where = self.answers.share, "its range", " behind the client's last steps"
+        if share <= most:
+            return None
+        return (
+            f"export, polynomials and encryption together change an output{where} by up to {share:.2g} times "
+            f"{of}, {most:g} is allowed unless error= or accuracy= is stated: "
+        )
 
     def warnings_about(self, outputs: NDArray[np.float64]) -> tuple[str, ...]:
         """Return a warning if the share is large, or if errors may have changed one of some predictions, or
@@ -312,16 +332,21 @@ def predict_error(
         # Clients round scores to units. Other samples have errors of at most `FACTOR` times these.
         rounded = float(errors.max())
         errors = np.where(FACTOR * errors < model.trees.unit / 2, 0.0, errors)
-    replaced = model.approximate_outputs
+    replaced, spread = model.approximate_outputs, spread_of(model.outputs)
+    polynomials = np.abs(replaced - model.outputs).max(axis=0)
+    whole = 0.0
+    if model.trees is None and model.run.values:
+        whole = float((np.maximum(polynomials / spread, _exported_share(model)) + errors / spread).max())
     rows, distance = outliers_of(model.samples)
     return EncryptedError(
         errors,
-        spread_of(model.outputs),
+        spread,
         Simulated(len(chosen), program.batch, rounded),
-        FACTOR * errors + np.maximum(np.abs(replaced - model.outputs).max(axis=0), _exported(model)),
+        FACTOR * errors + np.maximum(polynomials, _exported(model)),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance, _unevenness(model.samples)),
         _answers(model, replaced, errors, chosen),
+        whole,
     )
 
 
@@ -340,6 +365,12 @@ def _exported(model: ApproximatedModel) -> float:
 
 def _from_estimator(model: ApproximatedModel) -> float:
     return max((each.largest_change for each in model.run.export.estimator), default=0.0)
+
+
+def _exported_share(model: ApproximatedModel) -> float:
+    """Return the same as a share of the range of the estimator's own outputs."""
+    own = model.run.export.estimator
+    return max((each.largest_change / (2 * each.spread) for each in own if each.spread > 0), default=0.0)
 
 
 def _answers(
@@ -363,7 +394,11 @@ def _answers(
     polynomials, _ = answer_differences(part, replaced[rows], model.outputs[rows], None, 0.0)
     before = max([_from_estimator(model), *(each.largest_change for each in polynomials)])
     after = max((each.largest_change for each in differences), default=0.0)
-    return Answers(part, differences, before + after) if differences else None
+    ranges = {each.name: 2 * each.spread for each in differences if each.spread > 0}
+    own = changed_answers(part, replaced[rows], errors, WARNED_SHARE)
+    exported = 0.0 if part.deciding else _exported_share(model)
+    share = max(largest_share(polynomials, ranges), exported) + largest_share(own, ranges)
+    return Answers(part, differences, before + after, share) if differences else None
 
 
 def _simulated(model: ApproximatedModel, program: Program) -> NDArray[np.int64]:
