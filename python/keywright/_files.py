@@ -134,11 +134,19 @@ def replacing(path: Path, *, sweeps: bool = True) -> Iterator[BinaryIO]:
     Raises:
         OSError: it cannot be written; the file of before stays.
     """
+    process = os.getpid()
     with _partial(path, sweeps=sweeps) as (temporary, handle):
         assert handle is not None
         with os.fdopen(handle, "w+b") as file:
-            yield file
-            put(temporary, file, path)
+            try:
+                yield file
+            finally:
+                if process != os.getpid():
+                    # What a forked process has in its buffer is this one's to write.
+                    with Path(os.devnull).open("wb") as nothing:
+                        os.dup2(nothing.fileno(), file.fileno())
+            if process == os.getpid():
+                put(temporary, file, path)
 
 
 def replace(path: Path, data: bytes) -> None:

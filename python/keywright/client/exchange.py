@@ -48,20 +48,26 @@ Answer = TypeVar("Answer")
 
 
 class Steps:
-    """How far a request's evaluations have come. A server that loses one after the other has no more time
-    for all of them than for one.
+    """How far a request's evaluations have come. One that a server lost is repeated: a step that was reached
+    before excuses the wait for it, but not what had been waited when the server lost the evaluation.
 
     Attributes:
-        idle: seconds since the last step, of waiting for evaluations alone.
+        idle: seconds without a step, between answers about evaluations.
     """
 
     def __init__(self) -> None:
-        self._most, self.idle = 0, 0.0
+        self._most, self._own, self._lost, self.idle = 0, 0, 0.0, 0.0
+
+    def begin(self) -> None:
+        """Note that an evaluation begins."""
+        self._own, self._lost = 0, self.idle
 
     def reach(self, step: int) -> None:
-        """Note how far an evaluation is. Only what was never reached before is a step."""
+        """Note how far the evaluation is."""
         if step > self._most:
-            self._most, self.idle = step, 0.0
+            self._most, self._lost = step, 0.0
+        if step > self._own:
+            self._own, self.idle = step, self._lost
 
 
 class Exchange:
@@ -78,7 +84,7 @@ class Exchange:
         slowest: bytes per second that the server must send or take on average, by default 16 kB, from a
             minute after the beginning of each message and answer; 0 for any number.
         stalled: seconds that the evaluation of a request may wait or go on without a step, by default an
-            hour; those that the server loses count, too.
+            hour; the last wait for each that the server loses counts, too.
 
     Raises:
         UnreachableError: the URL is not one of HTTP.
@@ -230,6 +236,7 @@ class Exchange:
     def _follow(self, name: str, job: Mapping[str, object], progress: Progress, steps: "Steps") -> None:
         """Wait for the end of an evaluation; errors as for `evaluate`."""
         begun = time.monotonic()
+        steps.begin()
         while job.get("state") in ("waiting", "running"):
             current().require()
             before, begun = begun, time.monotonic()

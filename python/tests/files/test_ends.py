@@ -13,7 +13,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright._files import new_file, new_folder
+from keywright._files import new_file, new_folder, replacing
 from keywright._processes import temporary_folder
 from keywright.client import RemoteModel
 from keywright.serve import Server, Service, Workers, serve
@@ -197,6 +197,29 @@ def test_a_child_leaves_folders_and_files(tmp_path: Path, how: str) -> None:
         assert not temporary.exists()
     assert (tmp_path / "folder" / "a").read_text() == "a"
     assert (tmp_path / "file").read_text() == "b"
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_child_writes_nothing_of_an_open_file(tmp_path: Path, how: str) -> None:
+    """What its parent had in the buffer was written twice, or published before it was whole."""
+    path = tmp_path / "file"
+    block = replacing(path)
+    file = block.__enter__()
+    file.write(b"abc")
+
+    def child() -> None:
+        error: tuple[Any, Any, Any] = (None, None, None)
+        try:
+            HOW[how]()
+        except BaseException as raised:  # noqa: BLE001 (as `with` does)
+            error = type(raised), raised, None
+        block.__exit__(*error)
+
+    leave(child, how)
+    assert not path.exists()
+    file.write(b"def")
+    block.__exit__(None, None, None)
+    assert path.read_bytes() == b"abcdef"
 
 
 @pytest.mark.parametrize("block", [new_folder, new_file])

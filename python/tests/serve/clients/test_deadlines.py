@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from keywright.client import RemoteModel, connection, exchange, key_owner, key_upload
 from keywright.client.connection import CLOSE_S, DEADLINE_S, SHORT_S, TIMEOUT_S, Deadline, within
-from keywright.client.exchange import STALLED_S
+from keywright.client.exchange import STALLED_S, Steps
 from keywright.client.remote import Session
 from keywright.errors import ParameterError
 from keywright.errors.service import (
@@ -401,6 +401,42 @@ def test_evaluations_that_are_lost_one_after_the_other_do_not_keep_a_client(
     assert error.value.code == "stalled"
     assert jobs > 1
     assert waited < 1.1 * STALLED_S
+
+
+def test_a_long_evaluation_that_was_lost_is_repeated(
+    model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its steps were none, because the lost one had come as far."""
+    waited, jobs, steps = 0.0, 0, Steps()
+    job = {"job": IDENTIFIER, "total": 10}
+
+    class Clock:
+        monotonic = staticmethod(lambda: waited)
+        sleep = staticmethod(lambda _: None)
+
+    def request(method: str, path: str, *_: Any, **__: Any) -> tuple[int, bytes]:
+        nonlocal waited, jobs, done
+        if method == "POST":
+            jobs, done = jobs + 1, 0
+        elif path.endswith("/result"):
+            return 200, b"answer"
+        else:
+            waited, done = waited + STALLED_S / 2, done + 1
+        if done == 9 and jobs == 1:
+            raise UnknownJobError("lost")
+        return 202, json.dumps(job | {"state": "running" if done < 10 else "done", "done": done}).encode()
+
+    done = 0
+    monkeypatch.setattr(exchange, "time", Clock)
+    monkeypatch.setattr(model, "exchange", request)
+
+    def evaluate() -> bytes:
+        return model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None, steps)
+
+    with pytest.raises(UnknownJobError):
+        evaluate()
+    assert evaluate() == b"answer"
+    assert jobs == 2
 
 
 @pytest.mark.usefixtures("fast")
