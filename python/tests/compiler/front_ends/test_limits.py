@@ -12,7 +12,9 @@ import pytest
 from keywright import compiler
 from keywright.compiler import limits
 from keywright.compiler.front_ends.model_file import load_model
+from keywright.compiler.front_ends.operators.images.interpolation import BLOCK, linear, weights_at
 from keywright.errors import FormatError, ModelRefusedError, RefusalError
+from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ClientPart
 from onnx import TensorProto, helper, numpy_helper
 
@@ -107,6 +109,33 @@ def test_operators_that_make_much_of_little(
     refusals = refused(build([*nodes, node("Add", ["x", "c"], ["y"])], (4,), used), tmp_path)
     assert [name for name, _ in refusals] == ["size"]
     assert word in refusals[0][1]
+
+
+@pytest.mark.parametrize("equation", ["bi,kl->bikl", "bi,kl->blki", "bi,il->bil", "bi,kl->bik", "bi,il->bl"])
+def test_products_that_an_einsum_makes_of_little(build: Build, tmp_path: Path, equation: str) -> None:
+    """The first ones have more results than the limit, and the others more entries of their matrices."""
+    rows = 1 << 11 if ",k" in equation else 1 << 14
+    weights = {"w": np.ones((rows, 1 << 11), np.float32)}
+    model = build([node("Einsum", ["x", "w"], ["y"], "wide", equation=equation)], (rows,), weights)
+    refusals = refused(model, tmp_path)
+    assert [name for name, _ in refusals] == ["size"]
+    assert "'wide'" in refusals[0][1]
+
+
+@pytest.mark.parametrize(("old", "new"), [(1 << 20, 4), (1 << 22, 1), (4, 1 << 20), (1 << 12, 1 << 12)])
+def test_an_interpolation_computes_many_weights_at_a_time(old: int, new: int) -> None:
+    calls = []
+
+    def kernel(distance: Vector) -> Vector:
+        calls.append(distance.size)
+        return linear(distance)
+
+    stretch = min(new / old, 1.0)
+    places = (np.arange(new) + 0.5) * old / new - 0.5
+    weights = weights_at(places, old, kernel, 1, stretch=stretch, exclude_outside=False)
+    assert np.abs(weights.sum(axis=1) - 1).max() < 1e-9
+    assert len(calls) <= 64
+    assert max(calls) <= max(BLOCK, new)
 
 
 @pytest.mark.parametrize("operator", ["Conv", "AveragePool"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.compiler.graph.convolution import Convolution
 from keywright.compiler.graph.sparse import SparseMatrix
-from keywright.compiler.limits import MAX_ENTRIES, require_at_most
+from keywright.compiler.limits import MAX_ENTRIES, require_at_most, require_elements
 from keywright.program.arrays import Shape, Vector
 
 from .products import Factor, contracted
@@ -37,14 +37,17 @@ def einsum(context: OperatorContext) -> EncryptedValue:
     if result is None:
         result = "".join(sorted(letter for letter in set(together) if together.count(letter) == 1))
     sizes: dict[str, int] = {}
+    text = " and ".join(map(str, shapes))
     for term, shape in zip(terms, shapes, strict=True):
         fits = len(term) == len(shape) == len(set(term))
         if not fits or any(sizes.setdefault(a, size) != size for a, size in zip(term, shape, strict=True)):
-            text = " and ".join(map(str, shapes))
             raise context.refuse("equation", f"{equation} for shapes {text}", "an axis for each letter")
     if not set(result) <= set(together) or len(set(result)) < len(result):
         raise context.refuse("equation", equation, "a result of letters of the operands, each once")
+    if 0 in sizes.values():
+        raise context.refuse("equation", f"{equation} for shapes {text}", "at least one element on each axis")
     shape = tuple(sizes[letter] for letter in result)
+    require_elements(f"the result of node {context.name!r}", shape)
     values = [value for value in operands if isinstance(value, EncryptedValue)]
     if len(values) == 2:
         return _of_values(context, values, terms, result, sizes)

@@ -9,6 +9,9 @@ from keywright.compiler.front_ends.operator_context import EncryptedValue, Opera
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
 
+BLOCK = 1 << 18
+"""Weights to compute at a time."""
+
 
 def linear(distance: Vector) -> Vector:
     """Return the weights of linear interpolation by the distance from a pixel, in pixels."""
@@ -41,10 +44,12 @@ def weights_at(
     low = np.floor(positions).astype(np.int64)
     weights = np.zeros((len(positions), old))
     rows, last = np.arange(len(positions)), math.ceil(reach / stretch)
-    for step in range(1 - last, last + 1):
-        pixel = low + step
+    some = max(1, BLOCK // len(rows))  # neighbours at a time: a small image is made of many
+    for first in range(1 - last, last + 1, some):
+        pixel = low[:, None] + np.arange(first, min(first + some, last + 1))
         kept = (pixel >= 0) & (pixel < old) if exclude_outside else 1
-        np.add.at(weights, (rows, np.clip(pixel, 0, old - 1)), kernel((positions - pixel) * stretch) * kept)
+        terms = kernel((positions[:, None] - pixel) * stretch) * kept
+        np.add.at(weights, (rows[:, None], np.clip(pixel, 0, old - 1)), terms)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
