@@ -1,38 +1,44 @@
-"""The tensors stored in a model: weights, and values of attributes, including those of nested graphs."""
+"""What a model stores: tensors, in weights and attributes, and equations, including those of nested graphs."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.errors.network import RefusalError
+from keywright.errors.network import RefusalError, unsupported_attribute
 
 from .arrays import shown_shape
+
+SUBSCRIPTS = r"[a-zA-Z]*(\.\.\.[a-zA-Z]*)?"
+EQUATION = re.compile(rf"{SUBSCRIPTS}(,{SUBSCRIPTS})*(->{SUBSCRIPTS})?")
+"""An equation of an Einsum, without spaces, as the standard defines it."""
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield all tensors of a model."""
-    yield from _of_graph(model.graph)
-    for function in model.functions:
-        yield from _of_nodes(function.node)
+    for graph in _graphs(model):
+        if isinstance(graph, onnx.GraphProto):
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+        for attribute in (attribute for node in graph.node for attribute in node.attribute):
+            yield from (attribute.t, *attribute.tensors)
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
 
 
-def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    yield from _of_nodes(graph.node)
-
-
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
-    for attribute in (attribute for node in nodes for attribute in node.attribute):
-        yield from (attribute.t, *attribute.tensors)
-        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            yield from (sparse.values, sparse.indices)
-        for graph in (attribute.g, *attribute.graphs):
-            yield from _of_graph(graph)
+def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
+    """Yield a model's graph and functions, and the graphs that nodes hold."""
+    left: list[onnx.GraphProto | onnx.FunctionProto] = [*model.functions, model.graph]
+    while left:
+        graph = left.pop()
+        yield graph
+        for attribute in (attribute for node in graph.node for attribute in node.attribute):
+            left += [attribute.g] if attribute.HasField("g") else []
+            left += attribute.graphs
 
 
 def array_of(tensor: onnx.TensorProto) -> NDArray[Any]:
@@ -72,3 +78,16 @@ def require_inside(model: onnx.ModelProto) -> None:
                 f"tensor {tensor.name!r} is in a separate file {name!r}; give the model's path, or save "
                 "it as one file"
             )
+
+
+def require_equations(model: onnx.ModelProto) -> None:
+    """Refuse a model with an equation of an Einsum that is none: onnx would infer its shape for ever.
+
+    Raises:
+        RefusalError: names the node and the equation.
+    """
+    for node in (node for graph in _graphs(model) for node in graph.node if node.op_type == "Einsum"):
+        for text in (each.s.decode(errors="replace") for each in node.attribute if each.name == "equation"):
+            if not EQUATION.fullmatch(text.replace(" ", "")):
+                name, allowed = node.name or ", ".join(node.output), "letters, with one ellipsis an operand"
+                raise unsupported_attribute(name, node.op_type, "equation", repr(text[:80]), allowed)

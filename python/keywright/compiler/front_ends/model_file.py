@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 from keywright._reading.arrays import require_file
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import RefusalError
-from keywright.program.stored_tensors import external_file, require_inside, stored_tensors
+from keywright.program.stored_tensors import (
+    external_file,
+    require_equations,
+    require_inside,
+    stored_tensors,
+)
 
 from .rewriting.decomposed_operators import with_erf
 
@@ -53,6 +58,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
     require_inside(loaded)
+    require_equations(loaded)
     loaded = _with_shapes(loaded)
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))

@@ -160,6 +160,34 @@ def test_unsupported_attributes(
     assert word in str(reason)
 
 
+@pytest.mark.parametrize(
+    "equation",
+    ["......j,jk->...k", "...j...,jk->...k", "b\tij,jk->bik", "bij,jk-", "bij,jk>bik", "b\xe9j,jk->bk", "b1j,jk->bk"],
+)
+@pytest.mark.parametrize("place", ["graph", "nested graph", "function"])
+def test_equations_that_are_none_are_refused_before_onnx_reads_them(
+    build: Build, equation: str, place: str
+) -> None:
+    """It would read some of them for ever."""
+    layer = node("Einsum", ["x", "w"], ["y"], "layer", equation="bij,jk->bik")
+    model = build([layer], (3, 4), {"w": np.ones((4, 2), np.float32)})
+    layer.attribute[0].s = equation.encode()
+    del model.graph.node[:]
+    if place == "graph":
+        model.graph.node.append(layer)
+    elif place == "nested graph":
+        inner = helper.make_graph([layer], "inner", [], [model.graph.output[0]])
+        model.graph.node.append(node("If", ["x"], ["y"], then_branch=inner, else_branch=inner))
+    else:
+        opsets = list(model.opset_import)
+        model.functions.append(helper.make_function("own", "Layer", ["x", "w"], ["y"], [layer], opsets))
+        model.graph.node.append(node("Layer", ["x", "w"], ["y"], domain="own"))
+    (reason,) = reasons(model)
+    assert isinstance(reason, RefusalError)
+    assert (reason.code, reason.node, reason.attribute) == ("attribute", "layer", "equation")
+    assert repr(equation) in str(reason)
+
+
 def test_an_interpolation_of_many_weights_is_refused(build: Build) -> None:
     resize = node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")
     (reason,) = reasons(build([resize], (1, 8192), {"sizes": np.array([1, 1, 4096])}))
