@@ -222,7 +222,7 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
     Raises:
         ModelRefusedError: the model, or what surrounds an ensemble of trees, is not supported.
         EncodeError: the first steps do not take the calibration data.
-        ParameterError: bins of trees, and the model has none.
+        ParameterError: bins or thresholds of trees, and the model has none.
     """
     if isinstance(model, Ensemble):
         return PreparedModel(model, _in_order(fit, model.names), None, model.names)
@@ -252,8 +252,9 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
                 raise mask_of_clients(least)
         rest = started.model
         ensemble = onnx_ml.ensemble_of(rest) if onnx_ml.has_trees(rest) else None
-        if ensemble is None and fit.bins is not None:
-            raise for_trees("bins")
+        for name, given in (("bins", fit.bins is not None), ("thresholds", fit.thresholds != "private")):
+            if ensemble is None and given:
+                raise for_trees(name)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)

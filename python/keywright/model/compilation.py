@@ -12,16 +12,16 @@ import onnx
 from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
-from keywright.compiler.activations.fit import Thresholds, for_trees
+from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.feature_names import with_used_columns
-from keywright.compiler.front_ends.model_file import with_fixed_inputs
+from keywright.compiler.front_ends.model_file import require_left, with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import EncodeError, ModelRefusedError, ParameterError
 from keywright.errors.choices import meant, require_choice
 from keywright.errors.network import RefusalError
 from keywright.plan.memory.machine import large_blocks_kept
-from keywright.program.arrays import table_names
+from keywright.program.arrays import as_array, table_names
 
 from .estimator import with_estimator
 from .model import Model
@@ -97,6 +97,9 @@ def compile(  # noqa: A001 (read as keywright.compile)
         raise ParameterError(
             f"labels is {labels!r}; use a list of strings, one for each output", what="labels"
         )
+    if inputs is not None and not isinstance(inputs, Mapping):
+        text = f"inputs is {type(inputs).__name__}; use a mapping of values by the names of inputs"
+        raise ParameterError(text, what="inputs")
     model = Path(model) if isinstance(model, os.PathLike) else model
     calibration = with_used_columns(model, calibration)
     _require_samples(calibration)
@@ -109,8 +112,6 @@ def compile(  # noqa: A001 (read as keywright.compile)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
-        if approximated.trees is None and fit.get("thresholds", "private") != "private":
-            raise for_trees("thresholds")
         accuracy, error = fit.get("accuracy"), fit.get("error")
         approximated = with_estimator(approximated, model, calibration, accuracy, error)
     name = Path(model).stem if isinstance(model, str | Path) else "model"
@@ -152,18 +153,30 @@ def _require_samples(calibration: Any) -> None:
 
 
 def _with_fixed(model: object, calibration: Any, fixed: Mapping[str, Any]) -> Any:
-    """Return calibration data with the values of fixed inputs, which exporters of modules ask for."""
+    """Return calibration data with the values of fixed inputs, which exporters of modules ask for.
+
+    Raises:
+        RefusalError: every input is fixed.
+        EncodeError: calibration data or values are no arrays, or calibration data are a single number.
+    """
     forward = getattr(model, "forward", None)
     if not fixed or not callable(forward) or calibration is None:
         return calibration
     if isinstance(calibration, Mapping) and not calibration:
         return calibration
     names = list(inspect.signature(forward).parameters)
+    require_left(names, fixed)
     if not isinstance(calibration, Mapping):
-        calibration = {next((name for name in names if name not in fixed), ""): calibration}
+        calibration = {next(name for name in names if name not in fixed): calibration}
+    for name, each in calibration.items():
+        if not as_array(each, "calibration data").ndim:
+            text = f"calibration data of input {name!r} are one value; pass an array, (count, *input_shape)"
+            raise EncodeError(text, code="samples")
     count = len(next(iter(calibration.values())))
     repeated = {
-        name: np.repeat(np.atleast_1d(fixed[name])[None], count, axis=0) for name in fixed if name in names
+        name: np.repeat(np.atleast_1d(as_array(fixed[name], f"inputs of {name!r}"))[None], count, axis=0)
+        for name in fixed
+        if name in names
     }
     return repeated | dict(calibration)
 

@@ -285,11 +285,37 @@ def test_arguments_of_another_kind_are_refused_as_such() -> None:
     # Nor does what is below `compile` ignore them, which takes trees and others alike.
     target, known = compiler.Target(slots=512, levels=3), {field.name for field in fields(compiler.Fit)}
     for name, (options, kind, text) in arguments.items():
-        if options.keys() <= known and "empty" not in name and name != "thresholds without trees":
+        if options.keys() <= known and "empty" not in name:
             with pytest.raises(kind, match=text):
                 compiler.compile_program(
                     network, target, compiler.Fit(**({"calibration": samples} | options))
                 )
+
+
+def test_fixed_inputs_of_another_kind_are_refused_as_such() -> None:
+    class Module:
+        """What compile reads of a module before anything is exported."""
+
+        def forward(self, a: Any, b: Any) -> Any:
+            return a + b
+
+    samples, one = np.ones((4, 3)), {"b": np.ones(1)}
+    several = linear([[2.0]], [1.0])
+    (name,) = (value.name for value in several.graph.input)
+    arguments: list[tuple[Any, Any, Any, type[Exception], str]] = [
+        (Module(), 5, one, EncodeError, "calibration data of input 'a' are one value"),
+        (Module(), {"a": 3.0}, one, EncodeError, "calibration data of input 'a' are one value"),
+        (Module(), iter([1]), one, EncodeError, "calibration data of input 'a' are one value"),
+        (Module(), [[1], [1, 2]], one, EncodeError, "calibration data"),
+        (Module(), samples, {"b": [[1], [1, 2]]}, EncodeError, "inputs of 'b'"),
+        (Module(), samples, {"a": 1, "b": 2}, ModelRefusedError, "fixes every input of the model, 'a', 'b'"),
+        (Module(), {"a": samples}, {"a": 1, "b": 2}, ModelRefusedError, "fixes every input of the model"),
+        (Module(), samples, 5, ParameterError, "inputs is int; use a mapping"),
+        (several, samples[:, :1], {name: 1.0}, ModelRefusedError, "fixes every input of the model"),
+    ]
+    for model, calibration, fixed, kind, text in arguments:
+        with pytest.raises(kind, match=text):
+            pytest.fail(f"{fixed} gives {kw.compile(model, calibration, inputs=fixed)}")
 
 
 def test_defaults_about_trees_are_no_refusal_without_trees() -> None:

@@ -1,6 +1,6 @@
 """Loads model files: reads them, checks them with onnx, and refuses files that are too large."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keywright._reading.arrays import require_file
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import RefusalError
+from keywright.program.arrays import as_array
 from keywright.program.stored_tensors import (
     external_file,
     require_equations,
@@ -119,19 +120,25 @@ def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) ->
         fixed: their values by name, in the shape of the input for one sample, or one number.
 
     Raises:
-        RefusalError: the model has no such input.
+        RefusalError: the model has no such input, or all its inputs are fixed, or values are of another type.
+        EncodeError: values are no array.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
     graph = result.graph
     inputs = {value.name: value for value in graph.input}
+    require_left(inputs.keys() - {tensor.name for tensor in graph.initializer}, fixed)
     for name, values in fixed.items():
         if name not in inputs:
             known = ", ".join(map(repr, inputs))
             raise RefusalError(f"inputs= fixes {name!r}, and the model has the inputs {known}")
         kind = onnx.helper.tensor_dtype_to_np_dtype(inputs[name].type.tensor_type.elem_type)
         axes = len(inputs[name].type.tensor_type.shape.dim)
-        array = np.asarray(values).astype(kind)
+        array = as_array(values, f"inputs of {name!r}")
+        try:
+            array = array.astype(kind)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise RefusalError(f"inputs of {name!r} are not of its type, {kind}: {error}") from None
         array = array[None] if array.ndim == axes - 1 and array.ndim else array
         array = array.reshape((1,) * axes) if array.ndim == 0 else array
         kept = [tensor for tensor in graph.initializer if tensor.name != name]
@@ -139,6 +146,13 @@ def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) ->
         graph.initializer.extend([*kept, onnx.numpy_helper.from_array(array, name)])
         graph.input.remove(inputs[name])
     return result
+
+
+def require_left(names: Collection[str], fixed: Collection[str]) -> None:
+    """Refuse to fix every input of a model. Raises `RefusalError`."""
+    if set(names) <= set(fixed):
+        every = ", ".join(map(repr, sorted(names)))
+        raise RefusalError(f"inputs= fixes every input of the model, {every}; leave out one to encrypt")
 
 
 def _parsed(read: Callable[[], Result]) -> Result:
