@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.documents import OWN, read_json
-from keywright._reading.records import refusing
+from keywright._reading.records import refusing, shown
 from keywright.compiler.trees import last_step
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, cut_off, joined, require_counts
 from keywright.compiler.trees.last_step import Transform
@@ -63,9 +63,9 @@ def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ense
 
 def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     parameters, objective = learner["learner_model_param"], learner["objective"]["name"]
-    booster, weights = learner["gradient_booster"], None
+    booster, dart = learner["gradient_booster"], {}
     if booster["name"] == "dart":  # up to version 3.3
-        booster, weights = booster["gbtree"], booster["weight_drop"]
+        booster, dart = booster["gbtree"], {"weight_drop": booster["weight_drop"]}
     elif booster["name"] != "gbtree":
         raise unsupported_attribute("", "Booster", "booster", booster["name"], "gbtree or dart")
     targets = int(parameters.get("num_target", 1))
@@ -77,15 +77,16 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif transform == "exponential":
         base = np.log(base)
     model = booster["model"]
-    weights = model.get("weight_drop", weights)
+    dart = model if "weight_drop" in model else dart
     stored = [_categories(each) for each in model.get("cats", {}).get("enc", ())]
     kinds = learner.get("feature_types") or []
     known = enumerate(stored or [[] for _ in kinds])
     entries = model["trees"]
     require_counts(len(entries), sum(len(tree["left_children"]) for tree in entries), outputs)
+    weights = _weights(dart["weight_drop"], len(entries)) if dart else [1.0] * len(entries)
     trees = [
-        _tree(tree, output, outputs, 1.0 if weights is None else weights[number])
-        for number, (tree, output) in enumerate(zip(entries, model["tree_info"], strict=True))
+        _tree(tree, output, outputs, weight)
+        for tree, output, weight in zip(entries, model["tree_info"], weights, strict=True)
     ]
     if targets > 1:
         labels = None  # each output is the probability of a label of its own, which is there or not
@@ -100,6 +101,16 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
         strict=True,
     )
     return Ensemble(reads, *joined(trees), base, last)
+
+
+def _weights(given: object, count: int) -> Sequence[float]:
+    """Return the weights of a DART booster's trees, which are in single precision. Raises `RefusalError`."""
+    numbers = isinstance(given, list) and {type(each) for each in given} <= {int, float}
+    if not isinstance(given, list) or not numbers or len(given) != count:
+        raise RefusalError(f"weight_drop of a booster is {shown(given)}, not {count} numbers, one a tree")
+    if not all(abs(each) <= float(np.finfo(np.float32).max) for each in given):
+        raise RefusalError("weight_drop of a booster has a number that is not finite in single precision")
+    return given
 
 
 def _categories(encoding: Mapping[str, Any]) -> Sequence[float | str]:

@@ -134,6 +134,23 @@ def test_a_dart_booster_weights_its_trees(version: str) -> None:
     assert np.allclose(scores(xgboost.of_dump(dump))["variable"][:, 0], sums, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [None, [], [0.5], [0.5] * 3, "ab", 5, {"0": 1, "1": 2}, [None, 1], ["1", "2"], [[1], [2]], [True, False],
+     [float("nan"), 1], [1, float("inf")], [1e308, 1], [10**400, 1], [1 + 0j, 2]],
+)  # fmt: skip
+@pytest.mark.parametrize("version", ["3.3", "3.4"])
+def test_weights_that_are_not_those_of_the_trees_are_refused(version: str, weights: Any) -> None:
+    dump = xgboost_dump("reg:squarederror")
+    inner = dump["learner"]["gradient_booster"]
+    if version == "3.3":
+        dump["learner"]["gradient_booster"] = {"name": "dart", "gbtree": inner, "weight_drop": weights}
+    else:
+        inner["model"]["weight_drop"] = weights
+    with pytest.raises(ModelRefusedError, match="weight_drop of a booster"):
+        xgboost.of_dump(dump)
+
+
 def test_lightgbm_takes_its_threshold_to_the_left() -> None:
     sums = np.asarray([0.25, -1.0, 0.25, -1.0, 2.0, 0.25, -1.0, -1.0]) + 0.125
     leaves = scores(lightgbm.of_dump(lightgbm_dump("binary sigmoid:2")))
