@@ -97,9 +97,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         raise ParameterError(
             f"labels is {labels!r}; use a list of strings, one for each output", what="labels"
         )
-    if inputs is not None and not isinstance(inputs, Mapping):
-        text = f"inputs is {type(inputs).__name__}; use a mapping of values by the names of inputs"
-        raise ParameterError(text, what="inputs")
+    _require_mapping(inputs)
     model = Path(model) if isinstance(model, os.PathLike) else model
     calibration = with_used_columns(model, calibration)
     _require_samples(calibration)
@@ -135,6 +133,13 @@ def _require_known(options: Mapping[str, object]) -> None:
         if name not in FitOptions.__annotations__:
             text = f"compile() got an unexpected keyword argument {name!r}"
             raise TypeError(f"{text}; {meant(name, [each for each in known if each != 'fit'])}")
+
+
+def _require_mapping(inputs: object) -> None:
+    """Refuse values of fixed inputs without their names. Raises `ParameterError`."""
+    if inputs is not None and not isinstance(inputs, Mapping):
+        text = f"inputs is {type(inputs).__name__}; use a mapping of values by the names of inputs"
+        raise ParameterError(text, what="inputs")
 
 
 def _require_samples(calibration: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a model stores: tensors, in weights and attributes, and equations, including those of nested graphs."""
+"""What a model stores, in nested graphs as well: tensors, of weights and attributes, and equations."""
 
 import re
 from collections.abc import Iterator

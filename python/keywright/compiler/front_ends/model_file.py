@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
@@ -12,12 +11,7 @@ from keywright._reading.arrays import require_file
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import as_array
-from keywright.program.stored_tensors import (
-    external_file,
-    require_equations,
-    require_inside,
-    stored_tensors,
-)
+from keywright.program.stored_tensors import external_file, require_equations, require_inside, stored_tensors
 
 from .rewriting.decomposed_operators import with_erf
 

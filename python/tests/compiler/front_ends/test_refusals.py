@@ -162,7 +162,15 @@ def test_unsupported_attributes(
 
 @pytest.mark.parametrize(
     "equation",
-    ["......j,jk->...k", "...j...,jk->...k", "b\tij,jk->bik", "bij,jk-", "bij,jk>bik", "b\xe9j,jk->bk", "b1j,jk->bk"],
+    [
+        "......j,jk->...k",
+        "...j...,jk->...k",
+        "b\tij,jk->bik",
+        "bij,jk-",
+        "bij,jk>bik",
+        "b\xe9j,jk->bk",
+        "b1j,jk->bk",
+    ],
 )
 @pytest.mark.parametrize("place", ["graph", "nested graph", "function"])
 def test_equations_that_are_none_are_refused_before_onnx_reads_them(
