@@ -1,6 +1,7 @@
 """What the encrypted values of both schemes have in common."""
 
 from copy import deepcopy
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -76,7 +77,7 @@ class Value(
 
     def __rshift__(self, steps: int) -> Self:
         """Rotate to the right: ``<<`` by the negative number of steps."""
-        return self << -steps
+        return self << -index(steps)  # unsigned integers have no negatives
 
     def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
         """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
