@@ -1,6 +1,7 @@
 """Ciphertexts with operators."""
 
 import math
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -79,7 +80,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
 
     def _with(self, ciphertext: Ciphertext, approximation: float) -> Self:
         result = type(self)(self.evaluator, ciphertext)
-        result.approximation = approximation
+        result.approximation = min(math.inf, approximation)  # infinite, too, if it is no number
         return result
 
     def _moved(self, move: Callable[[Ciphertext], Ciphertext], growth: float = 1.0) -> Self:
@@ -151,7 +152,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
         numbers = self._numbers(factor)
         product = self._moved(lambda ct: evaluator.multiply(ct, numbers))
         if self.approximation:
-            product.approximation *= float(np.abs(numbers).max())
+            product.approximation = min(math.inf, self.approximation * _size(numbers))
         if product.ciphertext.level < source.level:
             product._at_scale = lambda scale: evaluator.multiply(source, numbers, scale=scale)
         return product
@@ -182,7 +183,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             other = self._with(other, 0.0)
         if isinstance(other, Encrypted):
             return self * other.inverse()
-        divisors = np.asarray(other)
+        divisors = np.asanyarray(other)  # with its mask, which the product refuses
         if divisors.size > 1 and self._count is None:
             raise OperandError(
                 "values in coefficients are multiplied by numbers as polynomials, and not divided one by "
@@ -191,7 +192,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             )
         if not np.all(divisors):
             raise ZeroDivisionError("encrypted values cannot be divided by 0; give other divisors")
-        return self * (1.0 / divisors)
+        return self * (np.float64(1) / divisors)  # in double precision, whatever their type
 
     def __rtruediv__(self, other: "ArrayLike") -> Self:
         return self.inverse() * other
@@ -229,9 +230,11 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             parameters, level = self.evaluator.parameters, self.ciphertext.level
             matrix = LinearTransform(parameters, matrix, self._slots, level)
         result = self.evaluator.linear_transform(self.ciphertext, matrix)
-        error = self.approximation
-        # Magnitudes grow by the largest sum of a row's absolute values, as errors do.
-        return self._with(result, error and error * result.magnitude_bound / self.ciphertext.magnitude_bound)
+        error, largest = self.approximation, result.magnitude_bound
+        # Magnitudes grow by the largest sum of a row's absolute values, as errors do. Those beyond the
+        # largest number are stated as that.
+        growth = largest / self.ciphertext.magnitude_bound if largest < sys.float_info.max else math.inf
+        return self._with(result, error and error * growth)
 
     def dot(self, other: "Operand") -> Self:
         """Return the sum of products in every slot; uses rotations by powers of two and one level."""
@@ -269,7 +272,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
         result, error = self.evaluator.polynomial(self.ciphertext, coefficients), 0.0
         if self.approximation:
             # The largest slope, times the error.
-            slopes = np.polynomial.polynomial.polyder(np.abs(np.asarray(coefficients)))
+            slopes = np.polynomial.polynomial.polyder(np.abs(np.asarray(coefficients, complex)))
             largest = self.ciphertext.magnitude_bound + self.approximation
             error = float(np.polynomial.polynomial.polyval(largest, slopes)) * self.approximation
         return self._with(result, error)
@@ -287,6 +290,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
         """
         if not -math.inf < low < high < math.inf:
             raise ValueError(f"a range has two finite ends in order, got {low} and {high}")
+        low, high = float(low), float(high)
         _require_real(self.ciphertext, "values with a range")
         least, largest = min(abs(low), abs(high)), max(abs(low), abs(high))
         declared = self.ciphertext.magnitude_bound
@@ -298,7 +302,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             )
         same = self._with(self.ciphertext, self.approximation)
         result = self._declared(largest) if largest < declared else same
-        result.interval = (float(low), float(high))
+        result.interval = (low, high)
         return result
 
     def _declared(self, magnitude: float) -> Self:
@@ -416,7 +420,7 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
         """Return the absolute value of values in [-range, range], with an error of at most 2^(1 - bits) times
         the range; uses one level more than `sign`, with the same errors."""
         result = self * self._sign(bits, range, "the values of abs")
-        result.approximation = self.approximation + 2.0 ** (1 - bits) * range
+        result.approximation = self.approximation + math.ldexp(range, 1 - int(bits))
         return result
 
     def maximum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
@@ -449,9 +453,9 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
         mean, half = (self + other) / 2, (self - other) / 2
         distance = half * half._sign(bits, range, f"half the differences of {name}")
         theirs = _ciphertext(other)
-        bound = theirs.magnitude_bound if isinstance(theirs, Ciphertext) else float(np.abs(theirs).max())
+        bound = theirs.magnitude_bound if isinstance(theirs, Ciphertext) else _size(theirs)
         error = other.approximation if isinstance(other, Encrypted) else 0.0
-        own = 2.0 ** (1 - bits) * range
+        own = math.ldexp(range, 1 - int(bits))
         largest = max(self.ciphertext.magnitude_bound, bound) + own
         return mean, distance, largest, max(self.approximation, error) + own
 
@@ -522,6 +526,11 @@ def _require_real(values: Ciphertext, what: str) -> None:
         raise OperandError(
             f"{what} are real numbers, and these are complex; encrypt an array of real numbers", code="range"
         )
+
+
+def _size(numbers: "ArrayLike") -> float:
+    """Return the largest absolute value, of any type: among 8-bit integers there is none of -128."""
+    return float(np.abs(np.asarray(numbers, complex)).max())
 
 
 def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":
