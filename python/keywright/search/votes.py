@@ -186,7 +186,7 @@ def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # arrays have no names of features
         expected = np.asarray(estimator.predict(queries)).ravel()
-    size = float(np.abs(vectors).max(initial=1.0))
+    size = float(np.abs(np.asarray(vectors, np.float64)).max(initial=1.0))
     for query, prediction in zip(queries, expected, strict=True):
         if metric == "euclidean":
             distances = np.linalg.norm(vectors - query, axis=1)
