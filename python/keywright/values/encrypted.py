@@ -230,11 +230,12 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             parameters, level = self.evaluator.parameters, self.ciphertext.level
             matrix = LinearTransform(parameters, matrix, self._slots, level)
         result = self.evaluator.linear_transform(self.ciphertext, matrix)
-        error, largest = self.approximation, result.magnitude_bound
-        # Magnitudes grow by the largest sum of a row's absolute values, as errors do. Those beyond the
-        # largest number are stated as that.
-        growth = largest / self.ciphertext.magnitude_bound if largest < sys.float_info.max else math.inf
-        return self._with(result, error and error * growth)
+        error, before, after = self.approximation, self.ciphertext.magnitude_bound, result.magnitude_bound
+        if error:
+            # Magnitudes grow by the largest sum of a row's absolute values, as errors do. Those beyond the
+            # largest number are stated as that, and below the smallest as 0.
+            error *= after / before if before > 0 and after < sys.float_info.max else math.inf
+        return self._with(result, error)
 
     def dot(self, other: "Operand") -> Self:
         """Return the sum of products in every slot; uses rotations by powers of two and one level."""

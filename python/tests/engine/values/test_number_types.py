@@ -127,6 +127,10 @@ def test_errors_beyond_every_number_stay_bounds(real: tuple[kw.Encrypted, kw.Dec
     large = x._declared(1e300)
     assert ((1e10 * one) @ large).approximation >= 1e10 * PLANTED
     assert (one @ (large * large)).approximation >= 1e300 * PLANTED
+    nothing = x * 0
+    assert (one @ nothing).approximation == 0
+    nothing.approximation = PLANTED
+    assert (one @ nothing).approximation >= PLANTED
 
 
 @pytest.mark.parametrize("type_", INTEGERS, ids=str)
