@@ -55,7 +55,7 @@ impl Automorphism {
             return Err(RingError::GaloisElement { element, two_n });
         }
         let reverse = |i: u64| i.reverse_bits() >> (64 - log_n);
-        let source = |i: u64| reverse(((2 * reverse(i) + 1) * element & (two_n - 1)) >> 1);
+        let source = |i: u64| reverse((((2 * reverse(i) + 1) * element) & (two_n - 1)) >> 1);
         let count = 1u64 << (log_n - 3);
         let groups = (0..count).map(|b| (source(8 * b) >> 3) as u32).collect();
         let lanes = (0..count)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -262,7 +263,7 @@ def test_a_file_of_a_new_folder_is_written_there_whatever_has_its_name(
     make, elsewhere = tempfile.mkstemp, tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    def attacked(*arguments: str) -> tuple[int, str]:
+    def attacked(*arguments: Any) -> tuple[int, str]:
         (new,) = tmp_path.glob("*.partial")
         new.rename(tmp_path / "moved")
         new.symlink_to(elsewhere)

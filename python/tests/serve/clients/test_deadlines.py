@@ -407,7 +407,7 @@ def test_a_long_evaluation_that_was_lost_is_repeated(
     model: RemoteModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its steps were none, because the lost one had come as far."""
-    waited, jobs, steps = 0.0, 0, Steps()
+    waited, jobs, done, steps = 0.0, 0, 0, Steps()
     job = {"job": IDENTIFIER, "total": 10}
 
     class Clock:
@@ -426,7 +426,6 @@ def test_a_long_evaluation_that_was_lost_is_repeated(
             raise UnknownJobError("lost")
         return 202, json.dumps(job | {"state": "running" if done < 10 else "done", "done": done}).encode()
 
-    done = 0
     monkeypatch.setattr(exchange, "time", Clock)
     monkeypatch.setattr(model, "exchange", request)
 

@@ -133,11 +133,16 @@ def test_bytes_one_by_one_keep_no_connection(
 
     A read comes each second, of which it waits for its turn for a part.
     """
-    monkeypatch.setattr(connections.H11Protocol, "data_received", lambda *_: None)
+    monkeypatch.setattr("keywright.serve.http.connections.H11Protocol.data_received", lambda *_: None)
     now, timers = 0.0, list[tuple[float, Callable[[], None]]]()
+
+    def schedule(at: float, call: Callable[[], None]) -> MagicMock:
+        timers.append((at, call))
+        return MagicMock()
+
     connection: Any = object.__new__(connections.Connection)
     connection.loop = MagicMock(time=lambda: now)
-    connection.loop.call_at.side_effect = lambda *timer: timers.append(timer) or MagicMock()
+    connection.loop.call_at.side_effect = schedule
     connection.transport, connection.cycle = MagicMock(), MagicMock(more_body=True)
     connection.flow = MagicMock(read_paused=False)
     connection._reads = connection._unread = connection._timer = connection._held_since = None
