@@ -1,6 +1,7 @@
 import json
 import re
 from itertools import chain
+from typing import Any
 
 from harness.folders import HERE
 
@@ -9,7 +10,7 @@ PAGE = HERE.parent / "docs" / "reproduction" / "measurements.md"
 
 def test_programs_are_predicted_within_a_fifth_or_the_page_names_them() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    latest = {}
+    latest: dict[str, list[dict[str, Any]]] = {}
     for record in sorted((HERE / "record").glob("*-calibrate/programs.jsonl")):
         rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
         latest |= {

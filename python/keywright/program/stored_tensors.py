@@ -81,7 +81,7 @@ def require_inside(model: onnx.ModelProto) -> None:
 
 
 def require_equations(model: onnx.ModelProto) -> None:
-    """Refuse a model with an equation of an Einsum that is none: onnx would infer its shape for ever.
+    """Refuse a model with a malformed equation of an Einsum, whose shape onnx would infer for ever.
 
     Raises:
         RefusalError: names the node and the equation.

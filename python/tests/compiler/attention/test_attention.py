@@ -220,7 +220,7 @@ def test_equations_that_do_not_fit_are_refused(equation: str, reason: str) -> No
 
 @pytest.mark.parametrize(("equation", "shape"), [("bij,jk->bik", (4, 0)), ("bij,k->bijk", (0,))])
 def test_an_einsum_with_weights_without_elements_is_refused(equation: str, shape: tuple[int, ...]) -> None:
-    weights = {"w": np.ones(shape, np.float32)}
+    weights: dict[str, Any] = {"w": np.ones(shape, np.float32)}
     model = build_model([node("Einsum", ["x", "w"], ["y"], equation=equation)], (3, 4), weights)
     with pytest.raises(ModelRefusedError, match="at least one element on each axis"):
         compiler.compile_program(model, TARGET)

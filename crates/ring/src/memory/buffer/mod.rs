@@ -6,9 +6,8 @@
 //!
 //! Idle memory is bounded by use: when idle and used bytes together exceed the peak of used bytes by more than
 //! [`recycled_bytes`] of that peak, memory that has been idle longest returns to the system. So does idle memory above
-//! 1 GiB or a quarter of the peak, whichever is more. The contents of a recycled buffer are unspecified but initialised.
-//! Holders of secrets wipe their buffers before dropping them
-//! ([`zeroize::Zeroize`]).
+//! 1 GiB or a quarter of the peak, whichever is more. The contents of a recycled buffer are unspecified but
+//! initialised. Holders of secrets wipe their buffers before dropping them ([`zeroize::Zeroize`]).
 
 #[cfg_attr(not(all(feature = "std", unix)), path = "no_pool.rs")]
 mod pool;
