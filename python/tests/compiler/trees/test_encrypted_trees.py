@@ -20,9 +20,10 @@ COUNT = 24
 @pytest.mark.parametrize("name", ["tree of depth 8 with missing values", "forest of three labels"])
 def test_labels_are_those_of_the_quantised_model(name: str, thresholds: Thresholds) -> None:
     model, samples = fitted(name)
-    compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=32, batch=4)
+    fit: dict[str, Any] = {"thresholds": thresholds} | ({"bins": 32} if thresholds == "private" else {})
+    compiled = kw.compile(model, calibration=samples, batch=4, **fit)
     outputs = compiled.predict(samples[:COUNT])
-    expected = answers(quantised(model, samples, thresholds=thresholds, bins=32), samples[:COUNT])
+    expected = answers(quantised(model, samples, **fit), samples[:COUNT])
     answer = compiled.answers(outputs)
     # The client's rounding removes the error of encryption.
     for key, values in expected.items():
@@ -73,9 +74,10 @@ def test_values_far_from_zero_differ_under_encryption_as_in_the_clear(
     samples = np.random.default_rng(5).normal(size=(300, 3))
     values = np.stack((samples @ [1.0, 2.0, -1.0], 1e-6 * samples[:, 0]), axis=1)
     model = RandomForestRegressor(4, max_depth=4, random_state=0).fit(samples, offset + scale * values)
-    compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=64, batch=4)
+    fit: dict[str, Any] = {"thresholds": thresholds} | ({"bins": 64} if thresholds == "private" else {})
+    compiled = kw.compile(model, calibration=samples, batch=4, **fit)
     answer = compiled.answers(compiled.predict(samples[:COUNT]))["variable"]
-    expected = answers(quantised(model, samples, thresholds=thresholds, bins=64), samples[:COUNT])["variable"]
+    expected = answers(quantised(model, samples, **fit), samples[:COUNT])["variable"]
     assert np.abs(answer - expected).max() <= 4 * np.spacing(abs(offset))
     if thresholds == "public":
         exact = model.predict(samples[:COUNT])

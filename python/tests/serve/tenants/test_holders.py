@@ -39,6 +39,7 @@ SINGLE: dict[str, str] = {
     "http.app.MAX_PART": "one part",
     "http.app.QUICK_BYTES": "one message",
     "http.connection_slots.REFUSED_AT_ONCE": "connections above the pace of their address",
+    "http.connections.HELD_BYTES": "one read",
     "http.connections.MAX_HEAD": "one request",
     "http.connections.MAX_LINES": "one request",
     "http.connections.MAX_LISTS": "one request",
