@@ -7,6 +7,8 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,17 @@ HOW: dict[str, Callable[[], None]] = {
     "by sys.exit": lambda: sys.exit(3),
 }
 
+
+def end(block: AbstractContextManager[object], how: str) -> None:
+    """End a block that was begun, in one of the ways."""
+    error: tuple[Any, Any, Any] = (None, None, None)
+    try:
+        HOW[how]()
+    except BaseException as raised:  # noqa: BLE001 (as `with` does)
+        error = type(raised), raised, None
+    block.__exit__(*error)
+
+
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
     pytest.mark.filterwarnings("ignore:This process"),
@@ -161,15 +174,7 @@ def test_a_child_leaves_a_served_block(how: str) -> None:
         inner = block.__enter__()
         state = Path(str(inner._service._state.folder))
 
-        def child() -> None:
-            error: tuple[Any, Any, Any] = (None, None, None)
-            try:
-                HOW[how]()
-            except BaseException as raised:  # noqa: BLE001 (as `with` does)
-                error = type(raised), raised, None
-            block.__exit__(*error)
-
-        leave(child, how)
+        leave(partial(end, block, how), how)
         assert state.exists()
         for each in (server, inner):
             with RemoteModel(each.url, insecure=True).session() as session:
@@ -207,15 +212,7 @@ def test_a_child_writes_nothing_of_an_open_file(tmp_path: Path, how: str) -> Non
     file = block.__enter__()
     file.write(b"abc")
 
-    def child() -> None:
-        error: tuple[Any, Any, Any] = (None, None, None)
-        try:
-            HOW[how]()
-        except BaseException as raised:  # noqa: BLE001 (as `with` does)
-            error = type(raised), raised, None
-        block.__exit__(*error)
-
-    leave(child, how)
+    leave(partial(end, block, how), how)
     assert not path.exists()
     file.write(b"def")
     block.__exit__(None, None, None)
