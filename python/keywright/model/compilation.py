@@ -6,22 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
 
-import numpy as np
-import onnx
-
 from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.feature_names import with_used_columns
-from keywright.compiler.front_ends.model_file import require_left, with_fixed_inputs
-from keywright.compiler.front_ends.model_source import to_source
+from keywright.compiler.front_ends.model_source import with_fixed
 from keywright.errors import EncodeError, ModelRefusedError, ParameterError
 from keywright.errors.choices import meant, require_choice
 from keywright.errors.network import RefusalError
 from keywright.plan.memory.machine import large_blocks_kept
-from keywright.program.arrays import as_array, table_names
+from keywright.program.arrays import table_names
 
 from .estimator import with_estimator
 from .model import Model
@@ -103,13 +99,10 @@ def compile(  # noqa: A001 (read as keywright.compile)
     _require_samples(calibration)
     with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:
-            loaded = to_source(model, _with_fixed(model, calibration, inputs or {}))
-            if inputs and isinstance(loaded, onnx.ModelProto):
-                loaded = with_fixed_inputs(loaded, inputs)
-                calibration = _without(calibration, loaded, inputs)
+            source, calibration = with_fixed(model, calibration, inputs or {})
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
+        approximated = compiler.approximate(source, compiler.Fit(calibration=calibration, **fit))
         accuracy, error = fit.get("accuracy"), fit.get("error")
         approximated = with_estimator(approximated, model, calibration, accuracy, error)
     name = Path(model).stem if isinstance(model, str | Path) else "model"
@@ -155,42 +148,3 @@ def _require_samples(calibration: Any) -> None:
                 "calibration data hold no samples; pass typical ones, or leave calibration= out",
                 code="samples",
             )
-
-
-def _with_fixed(model: object, calibration: Any, fixed: Mapping[str, Any]) -> Any:
-    """Return calibration data with the values of fixed inputs, which exporters of modules ask for.
-
-    Raises:
-        RefusalError: every input is fixed.
-        EncodeError: calibration data or values are no arrays, or calibration data are a single number.
-    """
-    forward = getattr(model, "forward", None)
-    if not fixed or not callable(forward) or calibration is None:
-        return calibration
-    if isinstance(calibration, Mapping) and not calibration:
-        return calibration
-    names = list(inspect.signature(forward).parameters)
-    require_left(names, fixed)
-    if not isinstance(calibration, Mapping):
-        calibration = {next(name for name in names if name not in fixed): calibration}
-    for name, each in calibration.items():
-        if not as_array(each, "calibration data").ndim:
-            text = f"calibration data of input {name!r} are one value; pass an array, (count, *input_shape)"
-            raise EncodeError(text, code="samples")
-    count = len(next(iter(calibration.values())))
-    repeated = {
-        name: np.repeat(np.atleast_1d(as_array(fixed[name], f"inputs of {name!r}"))[None], count, axis=0)
-        for name in fixed
-        if name in names
-    }
-    return repeated | dict(calibration)
-
-
-def _without(calibration: Any, loaded: onnx.ModelProto, fixed: Mapping[str, Any]) -> Any:
-    """Return calibration data without those of fixed inputs: an array if one input is left, of the model or
-    of the data."""
-    if not isinstance(calibration, Mapping):
-        return calibration
-    left = {name: each for name, each in calibration.items() if name not in fixed}
-    known = set(fixed) & set(calibration) or set(left) <= {each.name for each in loaded.graph.input}
-    return next(iter(left.values())) if len(left) == 1 and known else left

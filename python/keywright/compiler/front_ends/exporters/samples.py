@@ -1,13 +1,18 @@
 """The sample that exporters read, the version of ONNX that they write, and their packages."""
 
 import importlib
+import inspect
+from collections.abc import Callable, Mapping
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright.compiler.front_ends.model_file import require_left
 from keywright.errors import PackageMissingError
 from keywright.errors.engine import EncodeError
+from keywright.program.arrays import as_array
 
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
@@ -48,3 +53,34 @@ def one_sample(example: ArrayLike | None, what: str) -> NDArray[np.float32]:
     if samples.ndim < 2 or samples.size == 0:
         raise EncodeError(f"an example has shape (count, *input_shape), got {samples.shape}", code="samples")
     return samples[:1]
+
+
+def beside_fixed(forward: Callable[..., Any], samples: Any, fixed: Mapping[str, Any]) -> Any:
+    """Return samples with the values of fixed inputs, repeated: exporters of modules ask for all arguments.
+
+    Args:
+        forward: the module's function, whose arguments are its inputs.
+        samples: of the other inputs; an array for the first of these.
+        fixed: values by the names of arguments; others are left out.
+
+    Raises:
+        RefusalError: every input is fixed.
+        EncodeError: samples or values are no arrays, or samples are a single number.
+    """
+    if not fixed or samples is None or (isinstance(samples, Mapping) and not samples):
+        return samples
+    names = list(inspect.signature(forward).parameters)
+    require_left(names, fixed)
+    if not isinstance(samples, Mapping):
+        samples = {next(name for name in names if name not in fixed): samples}
+    for name, each in samples.items():
+        if not as_array(each, "calibration data").ndim:
+            text = f"calibration data of input {name!r} are one value; pass an array, (count, *input_shape)"
+            raise EncodeError(text, code="samples")
+    count = len(next(iter(samples.values())))
+    repeated = {
+        name: np.repeat(np.atleast_1d(as_array(fixed[name], f"inputs of {name!r}"))[None], count, axis=0)
+        for name in fixed
+        if name in names
+    }
+    return repeated | dict(samples)
