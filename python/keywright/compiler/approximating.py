@@ -41,15 +41,10 @@ from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
 from keywright.errors.choices import require_integer
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import (
-    ModelRefusedError,
-    RefusalError,
-    calibration_missing,
-    mask_of_clients,
-    no_labels,
-    too_wide,
-    unknown_activation,
-)
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.operators import mask_of_clients
+from keywright.errors.refusals.precision import calibration_missing, no_labels, unknown_activation
+from keywright.errors.refusals.sizes import too_wide
 from keywright.plan.ring.preset_plans import shipped_plan
 from keywright.program.arrays import Shape, Vector, as_numbers, require_samples
 from keywright.program.client.first_steps import FirstSteps

@@ -16,7 +16,8 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import LevelLimits, Placement, Problem, assign_levels, place
 from keywright.compiler.placement.rings import RingProblem, holding_slots
 from keywright.compiler.placement.target import Target
-from keywright.errors.network import RefusalError, too_wide
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.sizes import too_wide
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import Layout
 

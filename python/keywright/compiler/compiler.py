@@ -18,7 +18,8 @@ from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import ModelRefusedError, RefusalError, ranges_missing, too_deep, too_wide
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.sizes import ranges_missing, too_deep, too_wide
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
 from keywright.program.interface import ProgramInput

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from keywright.errors.network import too_large
+from keywright.errors.refusals.sizes import too_large
 from keywright.program.arrays import shown_shape
 
 MAX_MODEL_BYTES = 2 << 30

@@ -15,7 +15,8 @@ from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors.engine import OutOfMemoryError, ParameterError
 from keywright.errors.model import FolderError
-from keywright.errors.network import ModelRefusedError, imprecise
+from keywright.errors.network import ModelRefusedError
+from keywright.errors.refusals.precision import imprecise
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution

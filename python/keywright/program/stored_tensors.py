@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.errors.network import RefusalError, unsupported_attribute
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.operators import unsupported_attribute
 
 from .arrays import shown_shape
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import too_deep
+from keywright.errors.refusals.sizes import too_deep
 from keywright.model.parameters.parameter_choice import DEEP_PRESETS, Compilation, ParameterChoice
 from keywright.model.parameters.presets import BootstrapPreset
 from keywright.plan import CostModel

@@ -12,7 +12,7 @@ from keywright.compiler.graph.graph import Activation, Add, Domain, Graph, Linea
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import scale_value
 from keywright.compiler.graph.sparse import SparseMatrix
-from keywright.errors.network import not_a_statistic, not_piecewise
+from keywright.errors.refusals.precision import not_a_statistic, not_piecewise
 from keywright.minimax.composite import sign_composite
 from keywright.minimax.series import chebyshev
 from keywright.program.arrays import Vector

@@ -10,7 +10,7 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.graph.graph import Activation, Domain, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
-from keywright.errors.network import inaccurate, overflowing
+from keywright.errors.refusals.precision import inaccurate, overflowing
 from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import (

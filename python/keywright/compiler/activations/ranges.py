@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from keywright.compiler.graph.graph import Activation, Graph
 from keywright.compiler.graph.piecewise import Function
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import ModelRefusedError, out_of_domain
+from keywright.errors.network import ModelRefusedError
+from keywright.errors.refusals.precision import out_of_domain
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import ExportDifferences
 

@@ -12,7 +12,7 @@ from keywright.compiler.graph.graph import Graph, Input, Linear
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ELEMENTS, require_elements
 from keywright.errors import RefusalError
-from keywright.errors.network import dynamic_shape, no_batch_axis, unsupported_operator
+from keywright.errors.refusals.operators import dynamic_shape, no_batch_axis, unsupported_operator
 from keywright.program.arrays import Shape, Vector
 from keywright.program.client.last_steps import ONLY_HERE
 from keywright.program.stored_tensors import array_of

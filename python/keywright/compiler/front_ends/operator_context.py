@@ -15,7 +15,7 @@ from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import require_elements
 from keywright.errors import RefusalError
-from keywright.errors.network import unsupported_attribute
+from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.arrays import Shape, Vector
 
 from .reference import Reference

@@ -9,7 +9,8 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
-from keywright.errors.network import RefusalError, unsupported_attribute
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.client.small_model import gather_elements, opset_of, own_step
 
 Array = NDArray[Any]

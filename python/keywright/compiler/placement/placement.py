@@ -27,7 +27,8 @@ from keywright.compiler.graph.graph import (
     operands,
 )
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.errors.network import RefusalError, cannot_place, too_deep
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.sizes import cannot_place, too_deep
 from keywright.program.operands.bootstraps import Bootstrap
 
 from .costs import CostTable

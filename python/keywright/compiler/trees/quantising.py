@@ -12,7 +12,8 @@ from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.ranges import hold_out
 from keywright.compiler.graph.graph import Graph
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import ModelRefusedError, RefusalError, no_labels, unknown_activation
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.precision import no_labels, unknown_activation
 from keywright.program.arrays import Vector, as_numbers, require_samples
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import FitReport, OutputDifference

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.activations.fit import Fit
-from keywright.errors.network import calibration_missing, inaccurate
+from keywright.errors.refusals.precision import calibration_missing, inaccurate
 
 from .bins import Bins, private_bins, public_bins
 from .calibration.coverage import Coverage, coverage

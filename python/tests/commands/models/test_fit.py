@@ -12,7 +12,7 @@ import pytest
 from keywright.cli import main
 from keywright.commands.terminal import Terminal
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import no_labels
+from keywright.errors.refusals.precision import no_labels
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.printed import fails, lines
 

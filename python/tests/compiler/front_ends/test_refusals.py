@@ -10,7 +10,7 @@ from keywright import compiler
 from keywright.compiler import approximating, arrangement
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import EncodeError, ModelRefusedError, RefusalError
-from keywright.errors.network import not_exported
+from keywright.errors.refusals.exports import not_exported
 from keywright.runtime import run_clear
 from onnx import helper
 

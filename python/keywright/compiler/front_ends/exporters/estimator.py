@@ -18,7 +18,8 @@ from keywright.compiler.front_ends.scikit_learn.comparison import DIFFERENT, giv
 from keywright.compiler.front_ends.scikit_learn.equivalents import EXACT, WITHOUT_LOOK_UPS, with_equivalent
 from keywright.compiler.front_ends.trees.estimators import ensemble_of
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import ModelRefusedError, RefusalError, single_precision
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.exports import single_precision
 from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 

@@ -12,9 +12,8 @@ import onnx
 
 from keywright.compiler.front_ends.model_file import UNCOMPARED, load_model
 from keywright.compiler.front_ends.scikit_learn.comparison import DIFFERENT, evaluated
-from keywright.errors.network import (
-    ModelRefusedError,
-    RefusalError,
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.exports import (
     argument_changed,
     not_computed,
     not_exported,

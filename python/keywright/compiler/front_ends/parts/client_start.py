@@ -17,7 +17,8 @@ from keywright.compiler.front_ends.model_file import with_graph
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import RefusalError, dynamic_shape, no_batch_axis
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.operators import dynamic_shape, no_batch_axis
 from keywright.program.arrays import Shape
 from keywright.program.client.first_steps import BEFORE, MAX_BYTES, FirstSteps
 from keywright.program.client.last_steps import ALLOWED, ONLY_HERE

@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from keywright.errors.network import unsupported_attribute
+from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.stored_tensors import array_of
 
 DOMAIN = "ai.onnx.ml"

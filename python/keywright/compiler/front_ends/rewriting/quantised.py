@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from keywright.errors import RefusalError
-from keywright.errors.network import unsupported_attribute
+from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.fit_report import OutputDifference
 from keywright.program.stored_tensors import array_of
 

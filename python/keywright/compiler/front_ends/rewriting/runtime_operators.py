@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from keywright.errors import RefusalError
-from keywright.errors.network import unsupported_attribute
+from keywright.errors.refusals.operators import unsupported_attribute
 
 DOMAIN = "com.microsoft"
 LEAST_OPSET = 13

@@ -12,7 +12,8 @@ from keywright.compiler.front_ends.feature_names import as_fitted
 from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.compiler.trees.last_step import Sums
-from keywright.errors.network import RefusalError, other_trees
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.exports import other_trees
 from keywright.program.arrays import Vector, table_names
 from keywright.program.client.samples import in_order, some_samples
 

@@ -12,7 +12,8 @@ from keywright.compiler.front_ends.scikit_learn import lookup_tables, pipeline
 from keywright.compiler.front_ends.scikit_learn.transformers import refused
 from keywright.compiler.front_ends.scikit_learn.writer import Feature, Writer
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
-from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.first_steps import BEFORE
 from keywright.program.client.samples import Column

@@ -18,7 +18,8 @@ from keywright.compiler.trees.ensemble import (
     require_counts,
 )
 from keywright.compiler.trees.last_step import Transform
-from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.operators import unsupported_attribute
 
 TRANSFORMS: dict[str, Transform] = {
     "regression": "none",

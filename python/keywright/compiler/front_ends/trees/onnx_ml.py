@@ -21,7 +21,8 @@ from keywright.compiler.trees.ensemble import (
     joined,
 )
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
-from keywright.errors.network import RefusalError, dynamic_shape, unsupported_attribute, unsupported_operator
+from keywright.errors.network import RefusalError
+from keywright.errors.refusals.operators import dynamic_shape, unsupported_attribute, unsupported_operator
 from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ALLOWED
 from keywright.program.stored_tensors import array_of

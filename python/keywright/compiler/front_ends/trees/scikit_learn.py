@@ -11,7 +11,8 @@ import numpy as np
 
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, Numbers, cut_off, joined
 from keywright.compiler.trees.last_step import LastStep, Transform
-from keywright.errors.network import ModelRefusedError, unsupported_attribute
+from keywright.errors.network import ModelRefusedError
+from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.arrays import Vector
 
 LARGEST = float(np.finfo(np.float64).max)

@@ -12,7 +12,8 @@ from keywright._reading.records import refusing, shown
 from keywright.compiler.trees import last_step
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, cut_off, joined, require_counts
 from keywright.compiler.trees.last_step import Transform
-from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors.refusals.operators import unsupported_attribute
 
 IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
 LOGISTIC = ("binary:logistic", "reg:logistic")

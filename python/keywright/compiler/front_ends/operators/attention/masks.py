@@ -11,7 +11,8 @@ from keywright.compiler.front_ends.operators.arithmetic import shifted
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.sparse import Indices
-from keywright.errors.network import NOTHING_SHOWN, RefusalError, mask_without_effect
+from keywright.errors.network import NOTHING_SHOWN, RefusalError
+from keywright.errors.refusals.operators import mask_without_effect
 from keywright.program.arrays import Vector
 
 LOST = -(2.0**17)

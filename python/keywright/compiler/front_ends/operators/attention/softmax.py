@@ -22,7 +22,7 @@ from keywright.compiler.graph.convolution import Convolution, Matrix
 from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
-from keywright.errors.network import too_far_apart
+from keywright.errors.refusals.operators import too_far_apart
 from keywright.program.arrays import Vector
 
 from .masks import shown_elements
