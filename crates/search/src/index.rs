@@ -171,6 +171,19 @@ impl Index {
     /// [`SearchError::Empty`]; [`SearchError::Noise`]; [`SearchError::Bfv`] for a query of other parameters, of another
     /// packing or of another key, and for a missing key.
     pub fn answer(&self, evaluator: &Evaluator<'_>, query: &Ciphertext) -> Result<Answer, SearchError> {
+        let (shape, sums) = self.sums(evaluator, query)?;
+        Ok(Answer::switched(&self.parameters, query.key(), shape, sums))
+    }
+
+    /// The sums of every block modulo the first prime before they are shortened, and the shape of their answer.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn sums(
+        &self,
+        evaluator: &Evaluator<'_>,
+        query: &Ciphertext,
+    ) -> Result<(AnswerShape, Vec<[Poly<Evaluation>; 2]>), SearchError> {
         if self.rows == 0 {
             return Err(SearchError::Empty);
         }
@@ -204,7 +217,7 @@ impl Index {
                 self.parameters.encode(&residues, Packing::Coefficients)?.add_scaled_to(c0);
             }
         }
-        Ok(Answer::switched(&self.parameters, query.key(), shape, sums))
+        Ok((shape, sums))
     }
 
     /// Adds the products of every block with some components of the query. Blocks are independent, and each reads
