@@ -27,10 +27,7 @@ pub fn droppable(ciphertext: &Ciphertext, growth: f64) -> Result<Dropped, Server
     let share = existing * (growth * growth - 1.0) / 2.0;
     let most = rlwe.modulus(0).bits().saturating_sub(12);
     let largest = |dropped: &dyn Fn(u32) -> Dropped| {
-        (0..=most)
-            .take_while(|&bits| dropped_variance(rlwe, dropped(bits)) <= share)
-            .last()
-            .unwrap_or(0)
+        (0..=most).take_while(|&bits| dropped_variance(rlwe, dropped(bits)) <= share).last().unwrap_or(0)
     };
     Ok([largest(&|bits| [bits, 0]), largest(&|bits| [0, bits])])
 }

@@ -77,12 +77,17 @@ pub fn write_scores(
     let sizes = [1.0, parameters.plaintext_modulus() as f64].map(|size| size / 2.0 * unit);
     let message = [score_scale(parameters, fraction_bits), sizes[0], sizes[1]].map(f64::to_bits);
     let mut objects: Vec<_> = sums.iter().map(|_| Ok(Vec::new())).collect();
-    for_each_item(sums.into_iter().zip(&mut objects).collect(), |_, (mut halves, object): (Halves, &mut _)| {
-        halves.iter_mut().for_each(|half| ring.inverse_limb(0, half.limb_mut(0)));
-        let (engine, limbs, mut out) = (RingEngine::of(ring), [halves[0].limb(0), halves[1].limb(0)], Vec::new());
-        let layout = Layout::Coefficients;
-        *object = write_compact(&engine, &identity, key, layout, dropped, message, limbs, &mut out).map(|()| out);
-    });
+    for_each_item(
+        sums.into_iter().zip(&mut objects).collect(),
+        |_, (mut halves, object): (Halves, &mut _)| {
+            halves.iter_mut().for_each(|half| ring.inverse_limb(0, half.limb_mut(0)));
+            let (engine, limbs, mut out) =
+                (RingEngine::of(ring), [halves[0].limb(0), halves[1].limb(0)], Vec::new());
+            let layout = Layout::Coefficients;
+            *object = write_compact(&engine, &identity, key, layout, dropped, message, limbs, &mut out)
+                .map(|()| out);
+        },
+    );
     Ok(objects.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
 }
 

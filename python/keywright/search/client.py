@@ -9,14 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv, thin
 from keywright._copies import Unpicklable
-from keywright._core import (
-    EvaluationKeys,
-    KeyGenerator,
-    SearchAnswer,
-    SearchIndex,
-    SecretKey,
-    SwitchingKey,
-)
+from keywright._core import EvaluationKeys, KeyGenerator, SearchAnswer, SearchIndex, SecretKey, SwitchingKey
 from keywright._units import quantity
 from keywright.errors import FormatError, MismatchError, ParameterError, SearchError
 from keywright.values.refusals import NoArray
@@ -32,28 +25,28 @@ BLOCK = 1 << LOG_N
 class SecretHolder:
     """A secret key of the engine, and what a client computes with it."""
 
-    def __init__(self, quantisation: Quantisation, secret: SecretKey) -> None:
-        self._quantisation, self._secret = quantisation, secret
-        self.encryptor = bfv.Decryptor(secret)
+    def __init__(self, quantisation: Quantisation, secret: SecretKey | None) -> None:
+        self.secret = SecretKey.generate(quantisation.parameters) if secret is None else secret
+        self._quantisation, self._encryptor = quantisation, bfv.Decryptor(self.secret)
 
     def keys(self) -> bytes:
         """Make the keys of queries."""
         specs = self._quantisation.key_specs
-        return KeyGenerator(self._secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
+        return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
 
     def encrypt(self, integers: NDArray[np.int64]) -> bytes:
         """Encrypt the integers of a query."""
         values = SearchIndex.query_values(self._quantisation.parameters, integers)
-        return self.encryptor.encrypt(values, packing="coefficients").to_bytes()
+        return self._encryptor.encrypt(values, packing="coefficients").to_bytes()
 
     def decrypt(self, answer: bytes, places: int) -> NDArray[np.int64] | None:
         """Decrypt the score of each place, centred; None if the answer has another number."""
         encrypted = SearchAnswer.from_bytes(answer, self._quantisation.parameters)
-        return encrypted.decrypt(self._secret) if encrypted.rows == places else None
+        return encrypted.decrypt(self.secret) if encrypted.rows == places else None
 
 
 class ThinHolder:
-    """The same for a thin client, which computes with one prime. Its answers have an object for each block of places."""
+    """The same for a thin client. Its answers have an object for each block of places."""
 
     def __init__(self, quantisation: Quantisation, client: thin.Client) -> None:
         if client.parameters != quantisation.client_parameters:
@@ -65,6 +58,10 @@ class ThinHolder:
                 right="the index",
             )
         self._quantisation, self._client = quantisation, client
+
+    @property
+    def secret(self) -> SecretKey:
+        return SecretKey.from_bytes(self._client.secret_bytes(), self._quantisation.parameters)
 
     def keys(self) -> bytes:
         parameters = self._quantisation.parameters
@@ -116,12 +113,16 @@ class Client(
     def __init__(self, directory: bytes, secret: SecretKey | thin.Client | None = None) -> None:
         self._directories = _shards(directory)
         self.quantisation: Quantisation = self._directories[0].quantisation
-        self.secret = SecretKey.generate(self.quantisation.parameters) if secret is None else secret
-        self._holder: Holder = (
-            SecretHolder(self.quantisation, self.secret)
-            if isinstance(self.secret, SecretKey)
-            else ThinHolder(self.quantisation, self.secret)
-        )
+        self._holder: Holder
+        if isinstance(secret, thin.Client):
+            self._holder = ThinHolder(self.quantisation, secret)
+        else:
+            self._holder = SecretHolder(self.quantisation, secret)
+
+    @property
+    def secret(self) -> SecretKey:
+        """The secret key, also that of a thin client: its owner stores it."""
+        return self._holder.secret
 
     def __len__(self) -> int:
         """Number of vectors of the index."""
@@ -164,12 +165,7 @@ class Client(
             ParameterError: the index has vectors in the clear, or is one of several shards.
             SearchError: as for `Index.add`.
         """
-        holder = self._holder
-        if (
-            not isinstance(holder, SecretHolder)
-            or not self.quantisation.encrypted
-            or len(self._directories) > 1
-        ):
+        if not self.quantisation.encrypted or len(self._directories) > 1:
             what = "several shards" if len(self._directories) > 1 else "vectors in the clear"
             raise ParameterError(
                 f"this client's directory is of {what}; vectors are encrypted for one EncryptedIndex: make a "
@@ -181,11 +177,10 @@ class Client(
         places = directory.to_places()
         new = places.new_ids(ids, len(array) if array.ndim else 0)
         quantised = list(self.quantisation.vectors(array))
-        return self._messages(holder.encryptor, directory, new, quantised)
+        return self._messages(directory, new, quantised)
 
     def _messages(
         self,
-        encryptor: bfv.Decryptor,
         directory: Directory,
         ids: NDArray[np.int64],
         quantised: Sequence[tuple[NDArray[np.int16], NDArray[np.int64]]],
@@ -196,7 +191,7 @@ class Client(
         rows = np.concatenate([rows for rows, _ in quantised])
         addends = np.concatenate([addends for _, addends in quantised])
         columns = [rows, addends[:, None]] if len(addends) else [rows]
-        start, revision = 0, directory.revision
+        start, revision, encryptor = 0, directory.revision, bfv.Decryptor(self.secret)
         while start < len(ids):
             place = (directory.places + start) % BLOCK
             end = min(start + BLOCK - place, len(ids))

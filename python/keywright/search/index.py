@@ -123,7 +123,7 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
             self._places.require_vectors()
             return self._scores(query, keys)
 
-    def _scores(self, query: EncryptedQuery, keys: EvaluationKeys) -> bytes:
+    def _scores(self, query: Any, keys: EvaluationKeys) -> bytes:
         return bytes(self._engine.answer(query, keys).to_bytes())
 
     def save(self, folder: str | Path) -> None:
@@ -195,7 +195,7 @@ class Index(
             return self._engine.read_query(ciphertext, self.quantisation.client_parameters)
         return super().read(ciphertext)
 
-    def _scores(self, query: EncryptedQuery, keys: EvaluationKeys) -> bytes:
+    def _scores(self, query: Any, keys: EvaluationKeys) -> bytes:
         if isinstance(query, bfv.Ciphertext):
             return self._engine.answer_thin(query, keys, self.quantisation.client_parameters)
         return super()._scores(query, keys)

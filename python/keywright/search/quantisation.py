@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._copies import Stated
-from keywright._core import KeySpec, SearchIndex
+from keywright._core import KeySpec, Parameters, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import ParameterError, SearchError
 from keywright.errors.choices import require_choice
@@ -37,7 +37,7 @@ KINDS = ("encrypted", "thin")
 """Fields of a `Quantisation` that are stated if they are true."""
 
 THIN_Q_BITS, THIN_P_BITS = [60], [61]
-"""The prime of queries if thin clients make some, which compute with one, and that of their keys: 121 bits."""
+"""The prime of queries if thin clients make some, and that of their keys: 121 bits."""
 
 DEFAULT_LEVELS = 320
 MAX_LEVELS = 2048
@@ -201,14 +201,20 @@ class Quantisation(Stated):
         """
         if not self.thin:
             raise ParameterError(
-                "thin clients compute with one prime, and queries of this index have more; make an index with "
-                "thin=True",
+                "thin clients compute with one prime, and queries of this index have more; make an index of "
+                "the same vectors with thin=True",
                 what="thin",
                 value=False,
             )
         largest = (2 if self.metric == "euclidean" else 1) * self.levels
         engine = SearchIndex(self.parameters, self.dimension, self.max_norm2)
         return engine.client_parameters(largest)
+
+    @property
+    def key_parameters(self) -> Parameters:
+        """The primes of `parameters`, for thin clients in other languages, which make keys of this form."""
+        q, p = ([prime.bit_length() for prime in primes] for primes in (self.parameters.q, self.parameters.p))
+        return Parameters.from_bits(LOG_N, q, p, 1.0)
 
     @cached_property
     def key_specs(self) -> list[KeySpec]:
