@@ -125,7 +125,10 @@ def interpolated(coordinates: str, mode: str, **more: Any) -> Case:
 def cropped(mode: str, rows: int, beyond: float) -> Case:
     """Return a case of a region that leaves its image on three sides."""
     region = np.array([0, 0, 0.2, -0.4, 1, 1, 1.1, 1.2], np.float32)
-    crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": beyond}
+    crop: dict[str, Any] = {
+        "coordinate_transformation_mode": "tf_crop_and_resize",
+        "extrapolation_value": beyond,
+    }
     sizes = np.array([1, 2, rows, 7])
     nodes = [node("Resize", "x roi . s", mode=mode, **crop)]
     return Case(nodes, (2, 5, 6), {"roi": region, "s": sizes}, opset=18, batch=1, encrypted=True)
@@ -133,7 +136,7 @@ def cropped(mode: str, rows: int, beyond: float) -> Case:
 
 def proportionate(policy: str, mode: str) -> Case:
     """Return a case of an image whose sizes keep its proportions."""
-    sizes = {"axes": [2, 3], "keep_aspect_ratio_policy": policy}
+    sizes: dict[str, Any] = {"axes": [2, 3], "keep_aspect_ratio_policy": policy}
     nodes = [node("Resize", "x . . s", mode=mode, **sizes)]
     return Case(nodes, (2, 5, 6), {"s": np.array([7, 12])}, opset=18, encrypted=True)
 
