@@ -17,6 +17,9 @@ const CHUNK: usize = 128;
 /// second-level cache.
 const GROUP: usize = 8;
 
+/// Both halves of the ciphertext of a block's scores, modulo the first prime.
+pub type Halves = [Poly<Evaluation>; 2];
+
 /// `N` vectors: one in each coefficient.
 struct Block {
     /// Component `i` of all vectors at `i N .. (i + 1) N`.
@@ -183,7 +186,7 @@ impl Index {
         &self,
         evaluator: &Evaluator<'_>,
         query: &Ciphertext,
-    ) -> Result<(AnswerShape, Vec<[Poly<Evaluation>; 2]>), SearchError> {
+    ) -> Result<(AnswerShape, Vec<Halves>), SearchError> {
         if self.rows == 0 {
             return Err(SearchError::Empty);
         }
@@ -196,7 +199,7 @@ impl Index {
         let chunk_depth = depth - (CHUNK.ilog2() as usize).min(depth);
         let whole = Part { first: 0, ciphertext: query.clone() };
         let n = self.parameters.rlwe().n();
-        let mut sums: Vec<[Poly<Evaluation>; 2]> =
+        let mut sums: Vec<Halves> =
             self.blocks.iter().map(|_| [Poly::zero(n, 1), Poly::zero(n, 1)]).collect();
         let mut shape = None;
         for part in expansion.expand(vec![whole], 0..chunk_depth)? {

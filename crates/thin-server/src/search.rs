@@ -12,9 +12,8 @@
 use keywright_bfv::{BfvParameters, Ciphertext, Evaluator, NoiseEstimate, Packing};
 use keywright_client::{ClientParameters, Layout, RingEngine, write_compact};
 use keywright_frame::packing::MIN_WIDTH;
-use keywright_ring::{Evaluation, Poly};
 use keywright_rlwe::for_each_item;
-use keywright_search::Index;
+use keywright_search::{Halves, Index};
 
 use crate::ServerError;
 use crate::parameters::one_prime;
@@ -90,9 +89,6 @@ pub fn write_scores(
     );
     Ok(objects.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
 }
-
-/// Both halves of a sum.
-type Halves = [Poly<Evaluation>; 2];
 
 /// The coefficient of a score of `2^fraction_bits`.
 fn score_scale(parameters: &BfvParameters, fraction_bits: u32) -> f64 {
