@@ -36,17 +36,19 @@ def best(count: tuple[int, int], score: Any) -> set[int]:
     return set(np.argsort(-scores, kind="stable")[:K].tolist())
 
 
-def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str, Any]:
-    """Measure one index: seconds and processor seconds of every query, bytes, memory, recall."""
+def measure(count: int, dimension: int, threads: int, queries: int, *, one_prime: bool) -> dict[str, Any]:
+    """Measure one index: seconds and processor seconds of every query, bytes, memory, recall. With one prime,
+    a thin client asks."""
     import keywright as kw
-    from keywright import search
+    from keywright import search, thin
 
     kw.set_threads(threads)
-    quantisation = search.Quantisation(dimension)
+    quantisation = search.Quantisation(dimension, thin=one_prime)
     index = search.Index(quantisation)
     for start, vectors in chunks(count, dimension):
         index.add(range(start, start + len(vectors)), vectors)
-    client = search.Client(index.directory())
+    secret = thin.Client(quantisation.client_parameters) if one_prime else None
+    client = search.Client(index.directory(), secret)
     keys = client.keys()
     vectors = np.random.default_rng(2).normal(size=(queries, dimension))
     runs, shares = [], []
@@ -90,6 +92,7 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
         "dimension": dimension,
         "threads": threads,
         "levels": quantisation.levels,
+        "thin": one_prime,
         "index_bytes": index.nbytes,
         "key_bytes": len(keys),
         "directory_bytes": len(index.directory()),
@@ -105,11 +108,13 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=128, help="of a vector (default: 128)")
     parser.add_argument("--threads", type=int, default=2, help="of the server (default: 2)")
     parser.add_argument("--queries", type=int, default=5, help="queries (default: 5)")
+    parser.add_argument("--thin", action="store_true", help="by a thin client, of an index with one prime")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-search)")
     options = parser.parse_args()
     if min(options.vectors - K + 1, options.dimension, options.threads, options.queries) < 1:
         parser.error(f"at least {K} vectors, and one of everything else")
-    record = measure(options.vectors, options.dimension, options.threads, options.queries)
+    sizes = (options.vectors, options.dimension, options.threads, options.queries)
+    record = measure(*sizes, one_prime=options.thin)
     record = {"machine": machine.describe(), **record}
     folder = record_folder(options.out, "search")
     text = json.dumps(record, indent=1)

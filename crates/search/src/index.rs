@@ -17,6 +17,9 @@ const CHUNK: usize = 128;
 /// second-level cache.
 const GROUP: usize = 8;
 
+/// Both halves of the ciphertext of a block's scores, modulo the first prime.
+pub type Halves = [Poly<Evaluation>; 2];
+
 /// `N` vectors: one in each coefficient.
 struct Block {
     /// Component `i` of all vectors at `i N .. (i + 1) N`.
@@ -171,6 +174,19 @@ impl Index {
     /// [`SearchError::Empty`]; [`SearchError::Noise`]; [`SearchError::Bfv`] for a query of other parameters, of another
     /// packing or of another key, and for a missing key.
     pub fn answer(&self, evaluator: &Evaluator<'_>, query: &Ciphertext) -> Result<Answer, SearchError> {
+        let (shape, sums) = self.sums(evaluator, query)?;
+        Ok(Answer::switched(&self.parameters, query.key(), shape, sums))
+    }
+
+    /// The sums of every block modulo the first prime before they are shortened, and the shape of their answer.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn sums(
+        &self,
+        evaluator: &Evaluator<'_>,
+        query: &Ciphertext,
+    ) -> Result<(AnswerShape, Vec<Halves>), SearchError> {
         if self.rows == 0 {
             return Err(SearchError::Empty);
         }
@@ -183,7 +199,7 @@ impl Index {
         let chunk_depth = depth - (CHUNK.ilog2() as usize).min(depth);
         let whole = Part { first: 0, ciphertext: query.clone() };
         let n = self.parameters.rlwe().n();
-        let mut sums: Vec<[Poly<Evaluation>; 2]> =
+        let mut sums: Vec<Halves> =
             self.blocks.iter().map(|_| [Poly::zero(n, 1), Poly::zero(n, 1)]).collect();
         let mut shape = None;
         for part in expansion.expand(vec![whole], 0..chunk_depth)? {
@@ -204,7 +220,7 @@ impl Index {
                 self.parameters.encode(&residues, Packing::Coefficients)?.add_scaled_to(c0);
             }
         }
-        Ok(Answer::switched(&self.parameters, query.key(), shape, sums))
+        Ok((shape, sums))
     }
 
     /// Adds the products of every block with some components of the query. Blocks are independent, and each reads

@@ -20,5 +20,5 @@ pub use answer::{Answer, AnswerShape, MAX_ROWS};
 pub use encrypted::EncryptedIndex;
 pub use error::SearchError;
 pub use expansion::expansion_elements;
-pub use index::Index;
+pub use index::{Halves, Index};
 pub use query::query_values;

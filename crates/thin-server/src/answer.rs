@@ -21,12 +21,11 @@ pub fn write_answer(
     dropped: Dropped,
     writer: &mut impl io::Write,
 ) -> Result<ErrorEstimate, ServerError> {
-    let parameters = &ciphertext.parameters;
-    let rlwe = parameters.rlwe();
+    let rlwe = ciphertext.parameters.rlwe();
     if ciphertext.packing != Packing::Coefficients {
         return Err(ServerError::Packing(ciphertext.packing));
     }
-    let added = ciphertext.deviation_of(dropped_variance(parameters, dropped));
+    let added = ciphertext.deviation_of(dropped_variance(rlwe, dropped));
     let estimate = ciphertext.estimate.with_noise(added);
     let log_size = ((estimate.magnitude + estimate.bound()) * ciphertext.scale).log2();
     let log_q = rlwe.log2_q(0);

@@ -1,6 +1,7 @@
 use keywright_ckks::Packing;
 use keywright_client::ClientError;
 use keywright_rlwe::RlweError;
+use keywright_search::SearchError;
 use keywright_wire::WireError;
 use thiserror::Error;
 
@@ -15,6 +16,9 @@ pub enum ServerError {
     /// Bytes that are not in compact form, or parameters that no client can have.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// An index that cannot answer a query.
+    #[error(transparent)]
+    Search(#[from] SearchError),
     /// Objects of other parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),

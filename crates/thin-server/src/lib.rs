@@ -9,9 +9,11 @@ mod dropped;
 mod error;
 mod parameters;
 mod received_ciphertext;
+mod search;
 
 pub use answer::write_answer;
 pub use dropped::droppable;
 pub use error::ServerError;
 pub use parameters::{client_parameters, entry_literal, parameters_at};
 pub use received_ciphertext::{is_secret, read_upload};
+pub use search::{read_query, search_parameters, write_scores};

@@ -3,7 +3,7 @@
 use keywright_circuits::bootstrapping::{BootstrapperPlan, Values};
 use keywright_ckks::CkksParameters;
 use keywright_client::{ClientLiteral, ClientParameters, IdentityBytes, Layout};
-use keywright_rlwe::{ParametersLiteral, noise};
+use keywright_rlwe::{Parameters, ParametersLiteral, noise};
 use keywright_wire::{Identity, WireError};
 
 use crate::ServerError;
@@ -14,8 +14,8 @@ pub(crate) fn identity(literal: &ParametersLiteral) -> Result<IdentityBytes, Ser
 }
 
 /// The parameters with `q_0` alone: those of a client's public key.
-pub fn entry_literal(parameters: &CkksParameters) -> ParametersLiteral {
-    let literal = parameters.rlwe().literal();
+pub fn entry_literal(parameters: &Parameters) -> ParametersLiteral {
+    let literal = parameters.literal();
     ParametersLiteral { q: vec![literal.q[0]], p: Vec::new(), subrings: Vec::new(), ..literal.clone() }
 }
 
@@ -47,7 +47,21 @@ pub fn parameters_at(
     fraction_bits: u32,
     layout: Layout,
 ) -> Result<ClientParameters, ServerError> {
-    let rlwe = parameters.rlwe();
+    let max = 1i64.checked_shl(fraction_bits).unwrap_or(0);
+    one_prime(parameters.rlwe(), scale, fraction_bits, max, layout)
+}
+
+/// The parameters for clients of any scheme, which compute modulo the first prime, for numbers of at most `max` units.
+///
+/// # Errors
+/// As [`ClientParameters::new`].
+pub(crate) fn one_prime(
+    rlwe: &Parameters,
+    scale: u64,
+    fraction_bits: u32,
+    max: i64,
+    layout: Layout,
+) -> Result<ClientParameters, ServerError> {
     let deviation = |variance: f64| ((variance + 1.0 / 12.0).sqrt() / scale as f64).to_bits();
     Ok(ClientParameters::new(ClientLiteral {
         log_n: rlwe.log_n(),
@@ -55,10 +69,10 @@ pub fn parameters_at(
         secret: rlwe.secret(),
         scale,
         fraction_bits,
-        max: 1i64.checked_shl(fraction_bits).unwrap_or(0),
+        max,
         layout,
         identity: identity(rlwe.literal())?,
-        entry_identity: identity(&entry_literal(parameters))?,
+        entry_identity: identity(&entry_literal(rlwe))?,
         estimate: [deviation(noise::fresh_public(rlwe)), deviation(noise::fresh_symmetric()), 1f64.to_bits()],
     })?)
 }

@@ -3,7 +3,7 @@
 use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SeededCiphertext};
 use keywright_client::{ClientParameters, CompactForm, Engine, RingEngine, SecondHalf};
 use keywright_ring::Poly;
-use keywright_rlwe::{RlweCiphertext, RlweError, noise};
+use keywright_rlwe::{Parameters, RlweCiphertext, RlweError, noise};
 use keywright_wire::{Kind, Wire};
 
 use crate::ServerError;
@@ -22,34 +22,19 @@ pub fn read_upload(
     client: &ClientParameters,
 ) -> Result<Ciphertext, ServerError> {
     let rlwe = parameters.rlwe();
-    if identity(rlwe.literal())? != client.literal().identity {
-        let (left, right) = ("the parameters of the client", "those of the server");
-        return Err(RlweError::MixedParameters { left, right }.into());
-    }
+    require_client(rlwe, client)?;
     let scale = client.literal().scale as f64;
     let kind = Kind::code_of(bytes).and_then(Kind::from_code);
     let (mut ciphertext, variance) = if kind == Some(Kind::CkksCompactCiphertext) {
-        let engine = RingEngine::of(rlwe.ring());
-        let width = rlwe.modulus(0).bits();
-        let form = CompactForm::read(rlwe.log_n(), width, &client.literal().identity, bytes)?;
-        if form.layout != client.layout() {
-            let (found, expected) = (format!("{:?}", form.layout), format!("{:?}", client.layout()));
-            return Err(ServerError::Upload { what: "layout", found, expected });
-        }
-        let (mut c0, mut c1) = (Poly::unspecified(rlwe.n(), 1), Poly::unspecified(rlwe.n(), 1));
-        form.first_half(&engine, c0.limb_mut(0))?;
-        engine.forward(c0.limb_mut(0));
-        form.second_half(&engine, c1.limb_mut(0))?;
-        let seeded = matches!(form.c1, SecondHalf::Seeded(_));
-        let fresh = if seeded { noise::fresh_symmetric() } else { noise::fresh_public(rlwe) };
+        let (received, scale, variance) = read_compact(bytes, rlwe, client)?;
         let out = Ciphertext {
             parameters: parameters.clone(),
-            rlwe: RlweCiphertext { polys: vec![c0, c1], key: form.key },
-            scale: f64::from_bits(form.message[0]),
+            rlwe: received,
+            scale,
             packing: Packing::Coefficients,
             estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0, real: true },
         };
-        (out, fresh + dropped_variance(parameters, form.dropped))
+        (out, variance)
     } else if kind == Some(Kind::CkksSeededCiphertext) {
         let seeded = SeededCiphertext::from_bytes(bytes, parameters)?;
         (seeded.expand(), noise::fresh_symmetric())
@@ -76,6 +61,41 @@ pub fn read_upload(
         real: true,
     };
     Ok(ciphertext)
+}
+
+/// Refuses the parameters of a client of another server.
+pub(crate) fn require_client(rlwe: &Parameters, client: &ClientParameters) -> Result<(), ServerError> {
+    if identity(rlwe.literal())? == client.literal().identity {
+        return Ok(());
+    }
+    let (left, right) = ("the parameters of the client", "those of the server");
+    Err(RlweError::MixedParameters { left, right }.into())
+}
+
+/// Reads a ciphertext in compact form, with every residue. Returns its scale and the variance of its error, too.
+///
+/// # Errors
+/// [`ServerError::Client`]; [`ServerError::Upload`] for another layout than the client's.
+pub(crate) fn read_compact(
+    bytes: &[u8],
+    rlwe: &Parameters,
+    client: &ClientParameters,
+) -> Result<(RlweCiphertext, f64, f64), ServerError> {
+    let engine = RingEngine::of(rlwe.ring());
+    let width = rlwe.modulus(0).bits();
+    let form = CompactForm::read(rlwe.log_n(), width, &client.literal().identity, bytes)?;
+    if form.layout != client.layout() {
+        let (found, expected) = (format!("{:?}", form.layout), format!("{:?}", client.layout()));
+        return Err(ServerError::Upload { what: "layout", found, expected });
+    }
+    let (mut c0, mut c1) = (Poly::unspecified(rlwe.n(), 1), Poly::unspecified(rlwe.n(), 1));
+    form.first_half(&engine, c0.limb_mut(0))?;
+    engine.forward(c0.limb_mut(0));
+    form.second_half(&engine, c1.limb_mut(0))?;
+    let seeded = matches!(form.c1, SecondHalf::Seeded(_));
+    let fresh = if seeded { noise::fresh_symmetric() } else { noise::fresh_public(rlwe) };
+    let received = RlweCiphertext { polys: vec![c0, c1], key: form.key };
+    Ok((received, f64::from_bits(form.message[0]), fresh + dropped_variance(rlwe, form.dropped)))
 }
 
 /// Whether bytes look like a secret, an object whose kind has its top bit set. A server refuses these without reading

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright import thin
 from keywright._copies import Unpicklable
 from keywright._core import SecretKey
 from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
@@ -55,7 +56,7 @@ class RemoteSearch(
         pinned: expected SHA-256 of the index's directory, by which the server names it; by default the first
             that is served. Several are shards of one index.
         secret: a secret key of an earlier client, which an `EncryptedIndex` needs: the one that encrypted the
-            vectors. A new one by default.
+            vectors; or a thin client. A new key by default.
         key: API key, for a server with accounts.
         direct: as for `RemoteModel`.
 
@@ -74,7 +75,7 @@ class RemoteSearch(
         self,
         url: str,
         pinned: str | Sequence[str] | None = None,
-        secret: SecretKey | None = None,
+        secret: SecretKey | thin.Client | None = None,
         key: str | None = None,
         direct: bool | Collection[str] = True,
     ) -> None:

@@ -1,16 +1,17 @@
 """The client's part: keys, encrypted queries, and the best of the decrypted scores."""
 
+import io
 import secrets
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright import bfv
+from keywright import bfv, thin
 from keywright._copies import Unpicklable
-from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
+from keywright._core import EvaluationKeys, KeyGenerator, SearchAnswer, SearchIndex, SecretKey, SwitchingKey
 from keywright._units import quantity
-from keywright.errors import FormatError, ParameterError, SearchError
+from keywright.errors import FormatError, MismatchError, ParameterError, SearchError
 from keywright.values.refusals import NoArray
 
 from .directory import Directory, read_directories, repeated_id
@@ -19,6 +20,73 @@ from .quantisation import ENCRYPTED_LEVEL, LOG_N, Metric, Quantisation, as_vecto
 
 BLOCK = 1 << LOG_N
 """Vectors of a full block of an encrypted index."""
+
+
+class SecretHolder:
+    """A secret key of the engine, and what a client computes with it."""
+
+    def __init__(self, quantisation: Quantisation, secret: SecretKey | None) -> None:
+        self.secret = SecretKey.generate(quantisation.parameters) if secret is None else secret
+        self._quantisation, self._encryptor = quantisation, bfv.Decryptor(self.secret)
+
+    def keys(self) -> bytes:
+        """Make the keys of queries."""
+        specs = self._quantisation.key_specs
+        return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
+
+    def encrypt(self, integers: NDArray[np.int64]) -> bytes:
+        """Encrypt the integers of a query."""
+        values = SearchIndex.query_values(self._quantisation.parameters, integers)
+        return self._encryptor.encrypt(values, packing="coefficients").to_bytes()
+
+    def decrypt(self, answer: bytes, places: int) -> NDArray[np.int64] | None:
+        """Decrypt the score of each place, centred; None if the answer has another number."""
+        encrypted = SearchAnswer.from_bytes(answer, self._quantisation.parameters)
+        return encrypted.decrypt(self.secret) if encrypted.rows == places else None
+
+
+class ThinHolder:
+    """The same for a thin client. Its answers have an object for each block of places."""
+
+    def __init__(self, quantisation: Quantisation, client: thin.Client) -> None:
+        if client.parameters != quantisation.client_parameters:
+            raise MismatchError(
+                "this thin client has other parameters than the index; make one of the client_parameters of "
+                "its quantisation",
+                code="parameters",
+                left="the thin client",
+                right="the index",
+            )
+        self._quantisation, self._client = quantisation, client
+
+    @property
+    def secret(self) -> SecretKey:
+        return SecretKey.from_bytes(self._client.secret_bytes(), self._quantisation.parameters)
+
+    def keys(self) -> bytes:
+        parameters = self._quantisation.parameters
+        stream = self._client.key_stream(self._quantisation.key_specs, self._client.session())
+        keys, sent = EvaluationKeys(parameters), io.BytesIO()
+        while stream.write_next(sent.write):
+            keys.add(SwitchingKey.from_bytes(sent.getvalue(), parameters))
+            sent = io.BytesIO()
+        return keys.to_bytes()
+
+    def encrypt(self, integers: NDArray[np.int64]) -> bytes:
+        return self._client.encrypt(integers, dropped=0)
+
+    def decrypt(self, answer: bytes, places: int) -> NDArray[np.int64] | None:
+        starts = range(0, places, BLOCK)
+        size, rest = divmod(len(answer), max(1, len(starts)))
+        if rest:
+            return None
+        blocks = [answer[k * size : (k + 1) * size] for k in range(len(starts))]
+        counts = [min(BLOCK, places - start) for start in starts]
+        scores = map(self._client.decrypt, blocks, counts)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *scores])
+
+
+Holder = SecretHolder | ThinHolder
 
 
 class Client(
@@ -32,20 +100,29 @@ class Client(
 
     Args:
         directory: from `Index.directory` or `Shards.directory`.
-        secret: a secret key of an earlier client of this index; a new one by default.
+        secret: a secret key of an earlier client of this index, or a thin client, which then encrypts and
+            decrypts; a new key by default.
 
     Raises:
         FormatError: the bytes are not a directory, or the shards differ in how they round vectors, or share
             an id.
         MismatchError: the secret belongs to other parameters.
+        ParameterError: the index is not for thin clients.
     """
 
-    def __init__(self, directory: bytes, secret: SecretKey | None = None) -> None:
+    def __init__(self, directory: bytes, secret: SecretKey | thin.Client | None = None) -> None:
         self._directories = _shards(directory)
         self.quantisation: Quantisation = self._directories[0].quantisation
-        parameters = self.quantisation.parameters
-        self.secret = SecretKey.generate(parameters) if secret is None else secret
-        self._encryptor = bfv.Decryptor(self.secret)
+        self._holder: Holder
+        if isinstance(secret, thin.Client):
+            self._holder = ThinHolder(self.quantisation, secret)
+        else:
+            self._holder = SecretHolder(self.quantisation, secret)
+
+    @property
+    def secret(self) -> SecretKey:
+        """The secret key, also that of a thin client: its owner stores it."""
+        return self._holder.secret
 
     def __len__(self) -> int:
         """Number of vectors of the index."""
@@ -70,8 +147,7 @@ class Client(
 
     def keys(self) -> bytes:
         """Make the keys that a server needs for this client's queries. It may keep them for all queries."""
-        specs = self.quantisation.key_specs
-        return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
+        return self._holder.keys()
 
     def encrypt(self, ids: ArrayLike | Sequence[int], vectors: ArrayLike) -> Iterator[bytes]:
         """Encrypt vectors for an `EncryptedIndex`. Add all that this yields, in this order, then call
@@ -115,14 +191,14 @@ class Client(
         rows = np.concatenate([rows for rows, _ in quantised])
         addends = np.concatenate([addends for _, addends in quantised])
         columns = [rows, addends[:, None]] if len(addends) else [rows]
-        start, revision = 0, directory.revision
+        start, revision, encryptor = 0, directory.revision, bfv.Decryptor(self.secret)
         while start < len(ids):
             place = (directory.places + start) % BLOCK
             end = min(start + BLOCK - place, len(ids))
             ciphertexts = []
             for column in np.concatenate([part[start:end].T for part in columns], dtype=np.int64):
                 values = np.r_[np.zeros(place, dtype=np.int64), column]
-                sent = self._encryptor.encrypt(values, packing="coefficients", level=ENCRYPTED_LEVEL)
+                sent = encryptor.encrypt(values, packing="coefficients", level=ENCRYPTED_LEVEL)
                 ciphertexts.append(sent.to_bytes())
             yield EncryptedVectors(directory.index, revision, ids[start:end], ciphertexts).to_bytes()
             start, revision = end, revision + 1
@@ -141,12 +217,9 @@ class Client(
         if not len(self):
             raise SearchError("the index has no vectors; add some first")
         integers, factor = self.quantisation.query(vector)
-        parameters = self.quantisation.parameters
-        values = SearchIndex.query_values(parameters, integers)
-        ciphertext = self._encryptor.encrypt(values, packing="coefficients")
         tag = secrets.token_bytes(TAG_BYTES)
-        data = query_to_bytes(tag, ciphertext.to_bytes())
-        return Query(self.secret, self._directories, tag, data, factor)
+        data = query_to_bytes(tag, self._holder.encrypt(integers))
+        return Query(self._holder, self._directories, tag, data, factor)
 
 
 class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer where the query was made"):
@@ -162,10 +235,10 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
     _computed = "send its data to a server, and read the answer with top() or scores()"
 
     def __init__(
-        self, secret: SecretKey, directories: Sequence[Directory], tag: bytes, data: bytes, factor: float
+        self, holder: Holder, directories: Sequence[Directory], tag: bytes, data: bytes, factor: float
     ) -> None:
         self.data = data
-        self._secret, self._directories = secret, directories
+        self._holder, self._directories = holder, directories
         self.tag, self._factor = tag, factor
 
     @property
@@ -228,7 +301,6 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
 
     def _decrypted(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         known = {directory.index: directory for directory in self._directories}
-        parameters = self._directories[0].quantisation.parameters
         ids, scores = [], []
         for part in read_answer(answer):
             if part.tag != self.tag:
@@ -239,15 +311,16 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
                     "this is an answer of another index, or has a shard twice; ask that of the directory",
                     code="index",
                 )
-            encrypted = SearchAnswer.from_bytes(part.scores, parameters)
-            if part.revision != directory.revision or encrypted.rows != directory.places:
+            current = part.revision == directory.revision
+            integers = self._holder.decrypt(part.scores, directory.places) if current else None
+            if integers is None:
                 raise FormatError(
                     f"the index is at revision {part.revision}, and the directory at {directory.revision};"
                     " give Client.update the new directory, and query again",
                     code="revision",
                 )
             ids.append(directory.ids[directory.live])
-            scores.append(encrypted.decrypt(self._secret)[directory.live])
+            scores.append(integers[directory.live])
         missing = [directory for directory in known.values() if directory.vectors]
         if missing:
             raise FormatError(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._copies import Unpicklable
-from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
+from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex, inspect
 from keywright._files import new_folder
 from keywright._reading.records import refusing
 from keywright._units import quantity
@@ -23,6 +23,12 @@ from .messages import AnswerPart, read_query
 from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
 
 Engine = TypeVar("Engine", SearchIndex, EncryptedSearchIndex)
+
+EncryptedQuery = bfv.SeededCiphertext | bfv.Ciphertext
+"""The encrypted vector of a query; the second of a thin client."""
+
+COMPACT = "a compact CKKS ciphertext"
+"""What `inspect` calls the form in which thin clients send it."""
 
 
 class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and load it in the other process"):
@@ -95,19 +101,30 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
             MissingKeyError, MismatchError: the keys are not those for this query and index.
         """
         tag, ciphertext = read_query(query)
-        parameters = self.parameters
+        sent, parameters = self.read(ciphertext), self.parameters
         loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
-        sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
         with self._lock:
             revision, scores = self._places.revision, self.scores(sent, loaded)
         return AnswerPart(tag, self._places.identity, revision, scores).to_bytes()
 
-    def scores(self, query: bfv.SeededCiphertext, keys: EvaluationKeys) -> bytes:
-        """Return the encrypted score of every vector for an encrypted query, without the parts of `answer` by
-        which a client of several shards tells them apart; errors as for `answer`."""
+    def read(self, ciphertext: bytes) -> EncryptedQuery:
+        """Read the encrypted vector of a query.
+
+        Raises:
+            FormatError: the bytes are something else.
+            MismatchError: it belongs to other parameters.
+        """
+        return bfv.SeededCiphertext.from_bytes(ciphertext, self.parameters)
+
+    def scores(self, query: EncryptedQuery, keys: EvaluationKeys) -> bytes:
+        """Return the encrypted score of every vector for the encrypted vector of a query, without the parts
+        of `answer` by which a client of several shards tells them apart; errors as for `answer`."""
         with self._lock:
             self._places.require_vectors()
-            return bytes(self._engine.answer(query, keys).to_bytes())
+            return self._scores(query, keys)
+
+    def _scores(self, query: Any, keys: EvaluationKeys) -> bytes:
+        return bytes(self._engine.answer(query, keys).to_bytes())
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder: its vectors, their ids, and a description in JSON.
@@ -171,6 +188,18 @@ class Index(
             )
         return SearchIndex(quantisation.parameters, quantisation.dimension, quantisation.max_norm2)
 
+    def read(self, ciphertext: bytes) -> EncryptedQuery:
+        """Read the encrypted vector of a query, also of a thin client if the index is for them; errors as for
+        `EncryptedIndex.read`."""
+        if self.quantisation.thin and inspect(ciphertext)["kind"] == COMPACT:
+            return self._engine.read_query(ciphertext, self.quantisation.client_parameters)
+        return super().read(ciphertext)
+
+    def _scores(self, query: Any, keys: EvaluationKeys) -> bytes:
+        if isinstance(query, bfv.Ciphertext):
+            return self._engine.answer_thin(query, keys, self.quantisation.client_parameters)
+        return super()._scores(query, keys)
+
     @classmethod
     def of(
         cls,
@@ -180,6 +209,7 @@ class Index(
         metric: Metric = "cosine",
         levels: int = DEFAULT_LEVELS,
         radius: float | None = None,
+        thin: bool = False,
     ) -> "Index":
         """Make an index of vectors.
 
@@ -190,6 +220,7 @@ class Index(
             levels: as for `Quantisation`.
             radius: as for `Quantisation`. By default the largest norm of the vectors, and for distances one
                 and a half times the largest distance from their mean.
+            thin: as for `Quantisation`.
 
         Raises:
             SearchError: as for `add`.
@@ -209,7 +240,7 @@ class Index(
         if radius is None:
             radius = 1.0 if metric == "cosine" else _radius(array, centre)
             radius *= 1.5 if metric == "euclidean" else 1.0
-        index = cls(Quantisation(dimension, metric, levels, radius, centre))
+        index = cls(Quantisation(dimension, metric, levels, radius, centre, thin=thin))
         index.add(range(len(array)) if ids is None else ids, array)
         coarse = index.quantisation.coarseness(array) if len(array) > 1 else 0.0
         if coarse > 1:

@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._copies import Stated
-from keywright._core import KeySpec, SearchIndex
+from keywright._core import KeySpec, Parameters, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import ParameterError, SearchError
 from keywright.errors.choices import require_choice
+from keywright.thin import Parameters as ThinParameters
 
 Metric = Literal["cosine", "dot", "euclidean"]
 
@@ -32,12 +33,21 @@ Q_BITS, P_BITS = [50, 40], [55]
 ENCRYPTED_Q_BITS, ENCRYPTED_LEVEL = [50, 50, 40], 1
 """Primes if vectors are encrypted, 195 bits with keys, and the level of their ciphertexts."""
 
+KINDS = ("encrypted", "thin")
+"""Fields of a `Quantisation` that are stated if they are true."""
+
+THIN_Q_BITS, THIN_P_BITS = [60], [61]
+"""The prime of queries if thin clients make some, and that of their keys: 121 bits."""
+
 DEFAULT_LEVELS = 320
 MAX_LEVELS = 2048
 """Bound on levels of any index; `largest_levels` has that of one."""
 
 TAIL, PRODUCT_TAIL = 9.0, 21.0
 """Standard deviations in the engine's bounds on sums and on products with the secret, of its noise.rs."""
+
+SIGMA = 3.19
+"""Standard deviation of errors, of the engine's sampling."""
 
 LARGEST_ERROR = 0.4999
 """Below the half unit at which rounding a score is wrong, by more than what `largest_levels` leaves out."""
@@ -68,9 +78,11 @@ class Quantisation(Stated):
         centre: the point that is subtracted from all vectors before rounding, for "euclidean" only; by
             default 0.
         encrypted: for vectors that their owner encrypts, in an `EncryptedIndex`.
+        thin: for an index in the clear that thin clients ask, too. Queries and keys are shorter than for
+            others, and answers take longer.
 
     Raises:
-        ParameterError: an argument is out of range.
+        ParameterError: an argument is out of range, or two exclude each other.
         SearchError: the centre has another length, or is not finite.
     """
 
@@ -80,11 +92,19 @@ class Quantisation(Stated):
     radius: float = 1.0
     centre: NDArray[np.float64] | None = None
     encrypted: bool = False
+    thin: bool = False
 
     def __post_init__(self) -> None:
         require_choice("metric", self.metric, get_args(Metric))
-        _require("dimension", self.dimension, 1, MAX_DIMENSION)
-        largest = largest_levels(self.dimension, self.metric, encrypted=self.encrypted)
+        if self.encrypted and self.thin:
+            raise ParameterError(
+                "products with encrypted vectors need more than the one prime of thin clients; leave out "
+                "thin=True or encrypted=True",
+                what="thin",
+                value=True,
+            )
+        _require("dimension", self.dimension, 2 if self.thin else 1, MAX_DIMENSION)
+        largest = largest_levels(self.dimension, self.metric, encrypted=self.encrypted, thin=self.thin)
         given = f", the most for metric={self.metric!r} and dimension={self.dimension}"
         _require("levels", self.levels, 1, largest, given)
         # Arithmetic of numpy's own integers wraps.
@@ -126,7 +146,7 @@ class Quantisation(Stated):
 
     def _fields(self) -> tuple[object, ...]:
         centre = None if self.centre is None else self.centre.tobytes()
-        return self.dimension, self.metric, self.levels, self.radius, centre, self.encrypted
+        return self.dimension, self.metric, self.levels, self.radius, centre, self.encrypted, self.thin
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of a directory or an index's folder."""
@@ -136,7 +156,7 @@ class Quantisation(Stated):
             "levels": int(self.levels),
             "radius": float(self.radius),
             "centre": None if self.centre is None else self.centre.tolist(),
-            **({"encrypted": True} if self.encrypted else {}),
+            **{name: True for name in KINDS if getattr(self, name)},
         }
 
     @classmethod
@@ -152,11 +172,12 @@ class Quantisation(Stated):
         if centre is not None:
             centre = np.array([number(value, "a number of the centre") for value in centre], dtype=np.float64)
         dimension, levels = whole(fields["dimension"], "dimension"), whole(fields["levels"], "levels")
-        encrypted = fields.get("encrypted", False)
-        if not isinstance(encrypted, bool):
-            raise ValueError(f"encrypted is {encrypted!r}, not true or false")
+        kinds = {name: fields.get(name, False) for name in KINDS}
+        for name, value in kinds.items():
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} is {value!r}, not true or false")
         radius = number(fields["radius"], "radius")
-        return cls(dimension, fields["metric"], levels, radius, centre, encrypted)
+        return cls(dimension, fields["metric"], levels, radius, centre, **kinds)
 
     @property
     def max_norm2(self) -> int:
@@ -166,8 +187,34 @@ class Quantisation(Stated):
     @cached_property
     def parameters(self) -> bfv.Parameters:
         """The ring and the plaintext modulus of queries and answers."""
-        q_bits = ENCRYPTED_Q_BITS if self.encrypted else Q_BITS
-        return bfv.Parameters.from_bits(LOG_N, q_bits, P_BITS, _modulus(self.metric, self.max_norm2))
+        q_bits, p_bits = (ENCRYPTED_Q_BITS if self.encrypted else Q_BITS), P_BITS
+        if self.thin:
+            q_bits, p_bits = THIN_Q_BITS, THIN_P_BITS
+        return bfv.Parameters.from_bits(LOG_N, q_bits, p_bits, _modulus(self.metric, self.max_norm2))
+
+    @cached_property
+    def client_parameters(self) -> ThinParameters:
+        """What a thin client needs: its numbers are the integers of `query`, and the scores.
+
+        Raises:
+            ParameterError: the quantisation is not one for thin clients.
+        """
+        if not self.thin:
+            raise ParameterError(
+                "thin clients compute with one prime, and queries of this index have more; make an index of "
+                "the same vectors with thin=True",
+                what="thin",
+                value=False,
+            )
+        largest = (2 if self.metric == "euclidean" else 1) * self.levels
+        engine = SearchIndex(self.parameters, self.dimension, self.max_norm2)
+        return engine.client_parameters(largest)
+
+    @property
+    def key_parameters(self) -> Parameters:
+        """The primes of `parameters`, for thin clients in other languages, which make keys of this form."""
+        q, p = ([prime.bit_length() for prime in primes] for primes in (self.parameters.q, self.parameters.p))
+        return Parameters.from_bits(LOG_N, q, p, 1.0)
 
     @cached_property
     def key_specs(self) -> list[KeySpec]:
@@ -316,25 +363,38 @@ class Quantisation(Stated):
             )
 
 
-def largest_levels(dimension: int, metric: Metric, *, encrypted: bool = False) -> int:
+def largest_levels(dimension: int, metric: Metric, *, encrypted: bool = False, thin: bool = False) -> int:
     """Return the most levels whose answers can be decrypted.
 
     The server multiplies ciphertexts, whose noise comes from a division by a prime, by vectors in the clear,
-    so the noise of a sum grows with their norm: `docs/explanation/search.md` derives it. For products with
-    encrypted vectors there is another prime, with room for all levels.
+    so the noise of a sum grows with their norm: `docs/explanation/search.md` derives it. With one prime, the
+    noise is that of the expansion. For products with encrypted vectors there is another prime, with room for
+    all levels.
     """
     if encrypted:
         return MAX_LEVELS
     n = 1 << LOG_N
     rounding = math.sqrt((1 + 2 * n / 3) / 12)
-    widest = Q_BITS[0] - 2 - LOG_N
+    (bits, *_), factor = (THIN_Q_BITS, _expanded(dimension, rounding)) if thin else (Q_BITS, rounding)
+    widest = bits - 2 - LOG_N
 
     def error(levels: int) -> float:
         norm2 = _max_norm2(levels, dimension)
-        noise = PRODUCT_TAIL * rounding * math.sqrt(n * norm2) / 2.0 ** Q_BITS[0]
+        noise = PRODUCT_TAIL * factor * math.sqrt(n * norm2) / 2.0**bits
         return _modulus(metric, norm2) * (noise + (TAIL * rounding + 0.5) / 2.0**widest)
 
     return bisect.bisect_left(range(1, MAX_LEVELS + 1), LARGEST_ERROR, key=error)
+
+
+def _expanded(dimension: int, rounding: float) -> float:
+    """Return the deviation of the error of a component that the server has expanded with one prime. Each
+    round adds a ciphertext and its image, which has the error of a key switch, too."""
+    switch = SIGMA * math.sqrt((1 << LOG_N) / 12) * 2.0 ** (THIN_Q_BITS[0] - THIN_P_BITS[0])
+    # The error of an encryption, of the rounding of its message and of the scale of thin clients.
+    error = math.sqrt(SIGMA**2 + 1 / 12 + 1 / 4)
+    for _ in range((dimension - 1).bit_length()):
+        error += math.hypot(error, switch, rounding)
+    return error
 
 
 def _max_norm2(levels: int, dimension: int) -> int:

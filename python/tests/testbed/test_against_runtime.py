@@ -122,6 +122,25 @@ def interpolated(coordinates: str, mode: str, **more: Any) -> Case:
     return Case([node("Resize", "x . s", **attributes)], (2, 4, 5), {"s": scales}, opset=18, encrypted=True)
 
 
+def cropped(mode: str, rows: int, beyond: float) -> Case:
+    """Return a case of a region that leaves its image on three sides."""
+    region = np.array([0, 0, 0.2, -0.4, 1, 1, 1.1, 1.2], np.float32)
+    crop: dict[str, Any] = {
+        "coordinate_transformation_mode": "tf_crop_and_resize",
+        "extrapolation_value": beyond,
+    }
+    sizes = np.array([1, 2, rows, 7])
+    nodes = [node("Resize", "x roi . s", mode=mode, **crop)]
+    return Case(nodes, (2, 5, 6), {"roi": region, "s": sizes}, opset=18, batch=1, encrypted=True)
+
+
+def proportionate(policy: str, mode: str) -> Case:
+    """Return a case of an image whose sizes keep its proportions."""
+    sizes: dict[str, Any] = {"axes": [2, 3], "keep_aspect_ratio_policy": policy}
+    nodes = [node("Resize", "x . . s", mode=mode, **sizes)]
+    return Case(nodes, (2, 5, 6), {"s": np.array([7, 12])}, opset=18, encrypted=True)
+
+
 def states(operator: str, direction: str, output: int) -> Case:
     """Return a case of one output of a recurrent network."""
     ways, gates = (2 if direction == "bidirectional" else 1), {"RNN": 1, "GRU": 3, "LSTM": 4}[operator]
@@ -238,6 +257,31 @@ CASES: dict[str, Case] = {
     },
     "a cubic resize without pixels outside": interpolated("half_pixel", "cubic", exclude_outside=1),
     "a cubic resize of another kernel": interpolated("half_pixel", "cubic", cubic_coeff_a=-0.5),
+    **{
+        f"a region of an image, {mode}, {rows} rows, {beyond} outside": cropped(mode, rows, beyond)
+        for mode in ("nearest", "linear", "cubic")
+        for rows, beyond in ((8, 0.0), (1, 2.5))
+    },
+    **{
+        f"an image resized in proportion, {policy}, {mode}": proportionate(policy, mode)
+        for policy in ("not_larger", "not_smaller")
+        for mode in ("nearest", "linear")
+    },
+    "a part of an image by scales": Case(
+        [node("Resize", "x roi s", coordinate_transformation_mode="tf_crop_and_resize")],
+        (1, 4, 4),
+        {
+            "roi": np.array([0, 0, 0, 0, 1, 1, 0.5, 0.5], np.float32),
+            "s": np.array([1, 1, 2, 2], np.float32),
+        },
+        refused="sizes, for a part of the image",
+    ),
+    "a region without numbers": Case(
+        [node("Resize", "x . s", coordinate_transformation_mode="tf_crop_and_resize")],
+        (1, 4, 4),
+        {"s": np.array([1, 1, 2, 2], np.float32)},
+        refused="8 constant numbers",
+    ),
     "a resized constant": Case(
         [node("Resize", "c . s", "d", mode="nearest", nearest_mode="floor"), node("Add", "x d")],
         (1, 3),

@@ -5,6 +5,7 @@ use keywright_thin_server::ServerError;
 
 use super::description::table;
 use super::schemes::rlwe::{ring, rlwe};
+use super::search::search;
 use super::wire::wire;
 
 table! { client(py, ClientError);
@@ -31,6 +32,7 @@ table! { server(py, ServerError);
     E::Wire(error) => wire(error),
     E::Client(error) => client(error),
     E::Rlwe(error) => rlwe(error),
+    E::Search(error) => search(error),
     E::Upload { found, expected, .. } => "FormatError" { code = "contents", found, expected },
     E::TooLarge { log_size, log_q } => "ScaleError" { log_scale = log_size, log_q, level = 0 },
     E::Packing(packing) => "OperandError" { code = "packing", left = packing.to_string(), right = "coefficients" },

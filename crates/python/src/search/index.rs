@@ -2,20 +2,24 @@ use std::sync::{PoisonError, RwLock};
 
 use keywright_bfv::Evaluator;
 use keywright_search::{Index, expansion_elements, query_values};
+use keywright_thin_server::{read_query, search_parameters, write_scores};
 use numpy::{
     AsSliceError, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::arguments::array::Integers;
 use crate::arguments::integers::integers;
+use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::search::answer::PySearchAnswer;
 use crate::stored::not_pickled;
+use crate::thin_client::parameters::PyClientParameters;
 use crate::threads::compute;
 
 /// Integer vectors in the clear that encrypted queries are compared with, two bytes a component.
@@ -122,6 +126,61 @@ impl PySearchIndex {
             let answer = index.answer(&Evaluator::new(&parameters, keys)?, &query.expand())?;
             Ok::<_, Failure>(PySearchAnswer { parameters, answer })
         })
+    }
+
+    /// The same for a thin client: its answer, a ciphertext for each N places.
+    ///
+    /// Args:
+    ///     query: from `read_query`.
+    ///     keys: as for `answer`.
+    ///     client: from `client_parameters`.
+    ///
+    /// Raises:
+    ///     ParameterError, MismatchError, MissingKeyError, NoiseError: as for `answer`.
+    fn answer_thin<'py>(
+        &self,
+        py: Python<'py>,
+        query: &PyBfvCiphertext,
+        keys: &PyEvaluationKeys,
+        client: &PyClientParameters,
+    ) -> Result<Bound<'py, PyBytes>, Failure> {
+        let (query, client) = (&query.0, &client.0);
+        let answer = keys.compute(py, |keys| {
+            let index = self.read_lock();
+            let parameters = index.parameters().clone();
+            Ok::<_, Failure>(write_scores(&index, &Evaluator::new(&parameters, keys)?, query, client)?)
+        })?;
+        Ok(PyBytes::new(py, &answer))
+    }
+
+    /// Reads a query of a thin client: integers in coefficients, in compact form.
+    ///
+    /// Args:
+    ///     data: bytes of `thin.Client.encrypt`, with `dropped`.
+    ///     client: from `client_parameters`.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact ciphertext of that form.
+    ///     MismatchError: it belongs to other parameters.
+    fn read_query(
+        &self,
+        py: Python<'_>,
+        data: &[u8],
+        client: &PyClientParameters,
+    ) -> Result<PyBfvCiphertext, Failure> {
+        let ciphertext = compute(py, || read_query(data, self.read_lock().parameters(), &client.0))?;
+        Ok(PyBfvCiphertext(ciphertext))
+    }
+
+    /// What thin clients need to encrypt queries and to decrypt scores.
+    ///
+    /// Args:
+    ///     largest: largest absolute value of an integer of a query.
+    ///
+    /// Raises:
+    ///     ParameterError: the integers are not far below t.
+    fn client_parameters(&self, largest: u32) -> Result<PyClientParameters, Failure> {
+        Ok(PyClientParameters(search_parameters(&self.read_lock(), largest)?))
     }
 
     /// Galois elements of the keys that queries of a dimension need.

@@ -10,5 +10,6 @@ mod groups;
 mod key_stream;
 #[cfg(target_os = "linux")]
 mod processes;
+mod search;
 mod sessions;
 mod thin;

@@ -11,7 +11,7 @@ from mmap import PAGESIZE
 from pathlib import Path
 
 from keywright._copies import Unpicklable
-from keywright._core import BfvSeededCiphertext, EvaluationKeys, inspect
+from keywright._core import EvaluationKeys, inspect
 from keywright._reading.records import refusing
 from keywright._units import format_bytes
 from keywright.errors import FormatError, KeywrightError, OutOfMemoryError, SearchError
@@ -21,6 +21,7 @@ from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
 from keywright.search import EncryptedIndex, Index
 from keywright.search.directory import Places
+from keywright.search.index import EncryptedQuery
 from keywright.search.quantisation import ENCRYPTED_LEVEL
 from keywright.search.shards import kind_of
 
@@ -177,7 +178,7 @@ class IndexRunner:
         """Bytes of the vectors."""
         return self._index.nbytes
 
-    def read(self, messages: Sequence[bytes]) -> BfvSeededCiphertext:
+    def read(self, messages: Sequence[bytes]) -> EncryptedQuery:
         """Read the query of a message.
 
         Raises:
@@ -186,12 +187,12 @@ class IndexRunner:
         """
         (data,) = framing.split(messages[0], 1)
         try:
-            return BfvSeededCiphertext.from_bytes(data, self._index.parameters)
+            return self._index.read(data)
         except KeywrightError as error:
             raise InvalidObjectError(f"a query of the index cannot be read: {error}") from error
 
     def evaluate(
-        self, inputs: BfvSeededCiphertext, keys: EvaluationKeys, on_step: Callable[[], object]
+        self, inputs: EncryptedQuery, keys: EvaluationKeys, on_step: Callable[[], object]
     ) -> list[bytes]:
         """Return the scores of a query; see `ServedRunner.evaluate`."""
         scores = self._index.scores(inputs, keys)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from keywright import search, serve
+from keywright import search, serve, thin
 from keywright.client import RemoteModel, RemoteSearch
 from keywright.errors import (
     EvaluationError,
@@ -105,6 +105,25 @@ def test_threads_query_vectors_of_their_owner(
         pytest.raises(EvaluationError, match="secret"),
     ):
         thief.top(QUERY, 1)
+
+
+def test_thin_clients_and_others_ask_one_index(tmp_path: Path) -> None:
+    """By the same keys: those of an index with one prime."""
+    index = search.Index.of(STORED, thin=True)
+    index.save(tmp_path / "index")
+    served = ServedIndex(tmp_path / "index")
+    (tmp_path / "state").mkdir()
+    service = Service(served, tmp_path / "state", workers=WORKERS)
+    client = thin.Client(index.quantisation.client_parameters)
+    expected = rounded(index.quantisation, STORED, QUERY)
+    with listening(service) as server:
+        for secret in (client, None):
+            with RemoteSearch(server.url, secret=secret) as remote:
+                np.testing.assert_allclose(remote.scores(QUERY)[1], expected, rtol=1e-12)
+                path = f"/v1/keys/{remote._identifier}/jobs?model={served.hash}&wait=5"
+                with pytest.raises(InvalidObjectError):
+                    remote.request("POST", path, framing.join([client.encrypt([1])]))
+    service.close()
 
 
 def test_bad_input_is_refused_before_keys(server: Server, shards: list[ServedIndex], tmp_path: Path) -> None:
