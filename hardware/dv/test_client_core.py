@@ -159,7 +159,7 @@ async def nothing_secret_is_left(dut: Any) -> None:
 
 
 async def reject(dut: Any, candidate: int, times: int) -> None:
-    """Makes the sampler of the uniform half see q0 in place of a candidate, and of that many redraws."""
+    """Makes the sampler of the uniform half see q0 in place of a candidate, and reject that many redraws."""
     sampler = dut.u_uniform
     while int(sampler.value_q.value) != candidate or not sampler.candidate_q.value:
         await FallingEdge(dut.clk_i)
@@ -169,7 +169,7 @@ async def reject(dut: Any, candidate: int, times: int) -> None:
             await FallingEdge(dut.clk_i)
         while sampler.seeking_q.value:
             await FallingEdge(dut.clk_i)
-        sampler.value_q.value = Q0
+        sampler.rejected_q.value = 1
 
 
 @cocotb.test(timeout_time=LIMIT, timeout_unit="step")

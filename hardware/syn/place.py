@@ -37,8 +37,10 @@ neither a Python wheel nor a Debian package. Its sources could be had, but not t
 connections of the Kintex-7 xc7k325t, without which its device database cannot be built.
 
 A chain of the key switch does not fit the device, which has 156 MULT18X18D: with four lanes, the fewest, it
-has 34 products of 16 each. The client core fits with one transform core, nine products, at a small N. The
-stages of transforms are these blocks with memories, delays and multiplexers between registers.
+has 34 products of 16 each. The client core fits with one transform core, nine products, at N = 2^10: 52,024
+of 83,640 LUTs and 145 of the 156 multipliers. It has no clock yet: a run with the first seed was ended after
+98 minutes, 68 of them of processor time, without a result. The stages of transforms are these blocks with
+memories, delays and multiplexers between registers.
 """
 
 

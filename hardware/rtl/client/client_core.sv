@@ -62,7 +62,7 @@ module client_core #(
   logic [LineBits-2:0] wipe_q;
 
   logic encrypt, decrypt, abort, aborted, range, short_frame, missing_last, fault, wipe_now;
-  logic pass_last, pass_empty, pass_delivered, pass_open, pass_close, pass_ready;
+  logic pass_last, pass_ended, pass_empty, pass_delivered, pass_open, pass_close, pass_ready;
   logic ntt_start, ntt_done, ntt_busy;
 
   assign busy_o = state_q != Idle;
@@ -105,8 +105,6 @@ module client_core #(
               default: pass_q <= MultiplySecret;
             endcase
           end
-          // The rest of a faulty frame is discarded, unless the beat was its last.
-          if (fault) {state_q, discard_q} <= {Fail, !s_axis_tlast_i};
         end
         Settle: if (pass_empty) state_q <= Transform;
         Transform: begin
@@ -129,6 +127,8 @@ module client_core #(
           if (s_axis_tvalid_i && s_axis_tlast_i) {state_q, discard_q} <= {Idle, 1'b0};
         end
       endcase
+      // The rest of a faulty frame is discarded, unless the beat was its last.
+      if (fault && state_q != Fail) {state_q, discard_q} <= {Fail, !pass_ended};
       if (aborted) begin
         discard_q <= 1'b0;
         if (state_q == Discard) state_q <= Idle;
@@ -162,9 +162,9 @@ module client_core #(
   logic [31:0] retry_block;
   logic [7:0] retry_attempt;
   logic [59:0] uniform;
-  logic [2:0][59:0] sample;
-  logic [2:0] sample_valid, sample_words_ready;
-  logic sample_ready;
+  logic [2:0][59:0] drawn, sample, spare_sample_q;
+  logic [2:0] drawn_valid, sample_words_ready;
+  logic drawn_ready, sample_valid, sample_ready, spare_q;
 
   // The cycle after a start: the registers that the streams read have settled.
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -195,13 +195,22 @@ module client_core #(
   end
   ternary_sampler u_mask (
       .clk_i, .rst_ni, .clear_i(started_q), .word_i(stream_word[0]), .valid_i(stream_valid[0] && !expanding_q),
-      .ready_o(sample_words_ready[2]), .residue_o(sample[2]), .valid_o(sample_valid[2]), .ready_i(sample_ready)
+      .ready_o(sample_words_ready[2]), .residue_o(drawn[2]), .valid_o(drawn_valid[2]), .ready_i(drawn_ready)
   );
   for (genvar e = 0; e < 2; e++) begin : gen_error
     gaussian_sampler u_error (
         .clk_i, .rst_ni, .clear_i(started_q), .word_i(stream_word[e+1]), .valid_i(stream_valid[e+1] && !expanding_q),
-        .ready_o(sample_words_ready[e]), .residue_o(sample[e]), .valid_o(sample_valid[e]), .ready_i(sample_ready)
+        .ready_o(sample_words_ready[e]), .residue_o(drawn[e]), .valid_o(drawn_valid[e]), .ready_i(drawn_ready)
     );
+  end
+  // Samples that no pass takes wait here: what the samplers and generators do depends on registers alone.
+  assign drawn_ready = &drawn_valid && !spare_q;
+  assign sample_valid = &drawn_valid || spare_q;
+  assign sample = spare_q ? spare_sample_q : drawn;
+  always_ff @(posedge clk_i) spare_sample_q <= sample;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) spare_q <= 1'b0;
+    else spare_q <= sample_valid && !sample_ready && !started_q;
   end
   uniform_sampler u_uniform (
       .clk_i, .rst_ni, .start_i(started_q), .word_i(stream_word[0]), .valid_i(stream_valid[0] && expanding_q),
@@ -221,10 +230,10 @@ module client_core #(
   ) u_pass (
       .clk_i, .rst_ni, .run_i(state_q == Pass && !started_q), .pass_i(pass_q), .restart_i(state_q == Idle),
       .last_o(pass_last), .empty_o(pass_empty), .delivered_o(pass_delivered), .close_i(pass_close), .open_o(pass_open),
-      .range_o(range), .short_frame_o(short_frame), .missing_last_o(missing_last),
+      .range_o(range), .short_frame_o(short_frame), .missing_last_o(missing_last), .ended_o(pass_ended),
       .s_axis_tdata_i, .s_axis_tlast_i, .s_axis_tvalid_i, .s_axis_tready_o(pass_ready),
       .m_axis_tdata_o, .m_axis_tlast_o, .m_axis_tuser_o, .m_axis_tvalid_o, .m_axis_tready_i,
-      .sample_i(sample), .sample_valid_i(&sample_valid), .sample_ready_o(sample_ready),
+      .sample_i(sample), .sample_valid_i(sample_valid), .sample_ready_o(sample_ready),
       .uniform_i(uniform), .uniform_valid_i(uniform_valid), .uniform_ready_o(uniform_ready),
       .read_o(pass_read), .read_line_o(pass_read_line), .read_data_i(pass_read_data),
       .write_o(pass_write), .write_line_o(pass_write_line), .write_data_o(pass_write_data)

@@ -114,8 +114,8 @@ module client_ntt #(
   always_ff @(posedge clk_i) selected_q <= selected;
 
   // Lines: the parity of its number decides which bank holds the low one.
-  logic [LineBits-1:0] low_read, low_write;
-  logic [LineBits-1:1] high_read, high_write;
+  logic [LineBits-1:0] low_read;
+  logic [LineBits-1:1] high_read, low_write, high_write;  // bit 0 follows from the bank
   logic [1:0] distance_read, distance_core;
   logic parity_read, parity_core, parity_write;
   delay_line #(
@@ -126,7 +126,8 @@ module client_ntt #(
   delay_line #(
       .Width(2 * LineBits - 1), .Depth(Write - Read)
   ) u_write (
-      .clk_i, .rst_ni, .en_i(1'b1), .d_i({high_read, low_read}), .q_o({high_write, low_write})
+      .clk_i, .rst_ni, .en_i(1'b1), .d_i({parity_read, high_read, low_read[LineBits-1:1]}),
+      .q_o({parity_write, high_write, low_write})
   );
   delay_line #(
       .Width(3), .Depth(2)
@@ -135,11 +136,9 @@ module client_ntt #(
   );
   assign read_o = {2{valid_q[Read]}};
   assign write_o = {2{valid_q[Write]}};
-  assign parity_write = ^low_write;
   assign parity_read = ^low_read;
   assign read_address_o = parity_read ? {low_read[LineBits-1:1], high_read} : {high_read, low_read[LineBits-1:1]};
-  assign write_address_o =
-      parity_write ? {low_write[LineBits-1:1], high_write} : {high_write, low_write[LineBits-1:1]};
+  assign write_address_o = parity_write ? {low_write, high_write} : {high_write, low_write};
 
   logic [1:0] distance_core_q;
   always_ff @(posedge clk_i) distance_core_q <= distance_core;

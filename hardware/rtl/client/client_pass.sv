@@ -2,8 +2,8 @@
 //
 // A beat is accepted when everything that it needs is available. It then passes through a pipeline that never stalls: a
 // beat whose result goes to the stream is taken only if the output FIFO has room for it. A beat that breaks the
-// frame's rules is taken, but not accepted into the pipeline, and reported in the cycle of the transfer. No counter
-// waits for the comparison with the modulus: the pass is at its end after such a beat.
+// frame's rules is reported in the next cycle, in which no beat is taken, and goes no further in the pipeline. So
+// nothing but a register waits for the comparison with the modulus. The pass is at its end after such a beat.
 module client_pass #(
     parameter int unsigned LogN = 16,
     parameter logic [59:0] Modulus = 60'd1152921504606584833
@@ -18,10 +18,11 @@ module client_pass #(
     output logic                      delivered_o,       // nor in the output FIFO
     input  logic                      close_i,           // ends an unfinished output frame; only when empty
     output logic                      open_o,            // an output frame is unfinished
-    // Events.
+    // Events, a cycle after the beat, and the beat's last flag.
     output logic                      range_o,
     output logic                      short_frame_o,
     output logic                      missing_last_o,
+    output logic                      ended_o,
     // Streams.
     input  logic [63:0]               s_axis_tdata_i,
     input  logic                      s_axis_tlast_i,
@@ -60,7 +61,7 @@ module client_pass #(
   localparam int unsigned Depth = 32;  // of the output FIFO
 
   logic [LogN-1:0] index_q;
-  logic streamed, answers, sampled, expanded, source, room, taken, faulty, accepted, returned_q;
+  logic streamed, answers, sampled, expanded, source, room, taken, faulty;
   logic [5:0] credits_q;
 
   // The needs of the pass.
@@ -69,7 +70,7 @@ module client_pass #(
   assign sampled = pass_i == LoadMessage;
   assign expanded = pass_i == AnswerC1;
   assign room = !answers || credits_q != 0;
-  assign source = run_i && room && (!sampled || sample_valid_i) && (!expanded || uniform_valid_i);
+  assign source = run_i && !faulty && room && (!sampled || sample_valid_i) && (!expanded || uniform_valid_i);
   assign s_axis_tready_o = source && streamed;
   assign taken = source && (!streamed || s_axis_tvalid_i);
   assign sample_ready_o = taken && sampled;
@@ -77,11 +78,16 @@ module client_pass #(
 
   // The possible faults of a beat.
   assign last_o = taken && index_q == '1;
-  assign range_o = taken && streamed && s_axis_tdata_i >= 64'(Modulus);
-  assign short_frame_o = taken && streamed && s_axis_tlast_i && index_q != '1;
-  assign missing_last_o = taken && streamed && !s_axis_tlast_i && index_q == '1;
   assign faulty = range_o || short_frame_o || missing_last_o;
-  assign accepted = taken && !faulty;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) {range_o, short_frame_o, missing_last_o, ended_o} <= '0;
+    else begin
+      range_o <= taken && streamed && s_axis_tdata_i >= 64'(Modulus);
+      short_frame_o <= taken && streamed && s_axis_tlast_i && index_q != '1;
+      missing_last_o <= taken && streamed && !s_axis_tlast_i && index_q == '1;
+      ended_o <= s_axis_tlast_i;
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) index_q <= '0;
@@ -103,7 +109,7 @@ module client_pass #(
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) early_write_q <= '0;
-    else early_write_q <= {2{accepted && sampled && index_q[1:0] == 2'd3}};
+    else early_write_q <= {2{taken && sampled && index_q[1:0] == 2'd3}};
   end
 
   // Acceptance to operands.
@@ -118,7 +124,7 @@ module client_pass #(
   assign read_line_o = index_q[LogN-1:2];
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) valid_q <= '0;
-    else valid_q <= {valid_q[Result-1:1], accepted};
+    else valid_q <= {valid_q[Result-1:2], valid_q[1] && !faulty, taken};
   end
   delay_line #(
       .Width(125), .Depth(2)
@@ -226,15 +232,12 @@ module client_pass #(
     if (!rst_ni) begin
       {write_q, read_q, filled_q, open_o} <= '0;
       credits_q <= 6'(Depth - 1);
-      returned_q <= 1'b0;
     end else begin
       if (push) write_q <= write_q + 1;
       if (pop) read_q <= read_q + 1;
       filled_q <= filled_q + 6'(push) - 6'(pop);
-      // A closing beat takes the reserved place, and releases it when it leaves. A faulty beat returns its place a
-      // cycle later.
-      credits_q  <= credits_q - 6'(taken && answers) - 6'(close_i) + 6'(pop) + 6'(returned_q);
-      returned_q <= faulty && answers;
+      // A closing beat takes the reserved place, and releases it when it leaves. A faulty beat returns its place.
+      credits_q <= credits_q - 6'(taken && answers) - 6'(close_i) + 6'(pop) + 6'(faulty && answers);
       if (push) open_o <= !entry[60];
     end
   end
@@ -244,7 +247,7 @@ module client_pass #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) push |-> filled_q < 6'(Depth));
   a_places_are_returned :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-      empty_o && delivered_o && !returned_q |-> credits_q == 6'(Depth - 1));
+      empty_o && delivered_o |-> credits_q == 6'(Depth - 1));
   a_close_only_when_empty :
   assert property (@(posedge clk_i) disable iff (!rst_ni) close_i |-> empty_o && open_o);
   a_output_keeps_still :
@@ -252,7 +255,7 @@ module client_pass #(
       m_axis_tvalid_o && !m_axis_tready_i |=> m_axis_tvalid_o && $stable(m_axis_tdata_o));
   a_samples_are_residues :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-      accepted && sampled |-> sample_i[0] < Modulus && sample_i[1] < Modulus && sample_i[2] < Modulus);
+      taken && sampled |-> sample_i[0] < Modulus && sample_i[1] < Modulus && sample_i[2] < Modulus);
   c_output_blocked :
   cover property (@(posedge clk_i) run_i && answers && credits_q == 0);
   c_input_waits_for_samples :

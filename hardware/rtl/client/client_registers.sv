@@ -23,7 +23,7 @@ module client_registers #(
     input  logic         s_axil_rready_i,
     output logic         encrypt_o,           // accepted starts, for one cycle
     output logic         decrypt_o,
-    output logic         abort_o,
+    output logic         abort_o,             // a cycle after it is written
     output logic [255:0] entropy_o,
     output logic [255:0] seed_o,
     input  logic         wipe_entropy_i,
@@ -66,7 +66,6 @@ module client_registers #(
   assign encrypt_o = write_control && data[client_registers_pkg::ControlEncrypt] && idle && written_q == '1;
   assign decrypt_o = write_control && data[client_registers_pkg::ControlDecrypt] && idle
       && !data[client_registers_pkg::ControlEncrypt];
-  assign abort_o = write_control && data[client_registers_pkg::ControlAbort];
   assign error_o = error_q != '0;
 
   always_comb begin
@@ -88,8 +87,10 @@ module client_registers #(
       entropy_o <= '0;
       seed_o <= '0;
       error_q <= '0;
+      abort_o <= 1'b0;
     end else begin
       error_q <= (error_q & ~cleared) | raised;
+      abort_o <= write_control && data[client_registers_pkg::ControlAbort] && busy_i;
       if (write_entropy && !busy_i) begin
         entropy_o[32*address[4:2]+:32] <= data;
         written_q[address[4:2]] <= 1'b1;
