@@ -14,8 +14,8 @@ and its uploads are within twice those of its quiet turns, and so are the 95th p
 often enough.
 
 The attackers connect from other addresses of the loopback, and take idle processors alone, because an
-attacker does not run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
-a disk would be measured with it.
+attacker does not run on the server's processors. The server's state is in memory where there is
+``/dev/shm``: other work on a disk would be measured with it.
 """
 
 from __future__ import annotations
