@@ -41,10 +41,6 @@ PART_BYTES = 4 << 20
 WAITING = 256
 """Requests of an attack that wait for evaluations; a server keeps 128 waiting."""
 
-PRIORITY = 10
-"""Priority of an attacker's process: below the server's, because an attacker has processors of its own, and
-above that of other work in the background, without which there would be no attack on a busy machine."""
-
 UNKNOWN = "0" * 32
 """An identifier of a key set that does not exist."""
 
@@ -456,8 +452,10 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
 
 
 def run(name: str, target: Target, begun: Count, ready: Event, go: Event) -> None:
-    """Attack from ``go`` on until this process is ended."""
-    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    """Attack from ``go`` on until this process is ended. It takes the processors' idle time alone, because an
+    attacker has processors of its own; at a low priority, the threads of an attack that sends as fast as the
+    system does weighed as much as the server."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     ready.set()
     go.wait()
     while True:

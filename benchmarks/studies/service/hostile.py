@@ -13,9 +13,9 @@ program in the clear. An attack passes if the client got all its answers, and th
 and its uploads are within twice those of its quiet turns, and so are the 95th percentiles of what it did
 often enough.
 
-The attackers connect from other addresses of the loopback, at a low priority, because an attacker does not
-run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
-a disk would be measured with it.
+The attackers connect from other addresses of the loopback, and take idle processors alone, because an
+attacker does not run on the server's processors. The server's state is in memory where there is
+``/dev/shm``: other work on a disk would be measured with it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve.tenants.accounts import add
 
-from studies.service.attacks import ATTACKS, PRIORITY, Target, named, run
+from studies.service.attacks import ATTACKS, Target, named, run
 from studies.service.malformed import Process, make_model
 
 TOLERANCE = 1e-3
@@ -390,7 +390,7 @@ def table(record: dict[str, Any]) -> str:
     loads = [each["load"] for each in record["results"]]
     words = (
         f"`{record['command']}` on {'; '.join(record['machine'])}. The machine had other work: a load of "
-        f"{min(loads):.0f} to {max(loads):.0f}. Attackers had priority {PRIORITY}, server and client 0. "
+        f"{min(loads):.0f} to {max(loads):.0f}. Attackers had idle processors alone. "
         "Times are the medians of all requests in attacked turns and in the quiet ones between them, in "
         "brackets the least and the greatest median of a turn. Ratios are those of the medians, in brackets "
         "those of the 95th percentiles. The processor columns are shares of the attacked turns: the thread "
