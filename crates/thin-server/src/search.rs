@@ -1,9 +1,9 @@
 //! Queries of thin clients on an index in the clear ([`keywright_search::Index`]), whose parameters have one prime.
 //!
-//! A thin client puts the integer `q_i` into coefficient `i`, times `Q / (t D)`. The expansion multiplies by `D`, so that
-//! it yields encryptions of `round(Q q_i / t)`, those of [`keywright_search::query_values`], and the client needs no
-//! arithmetic modulo `t`. The scale is that of `2^f` units, and numbers have fewer: a coefficient is wrong by no more than
-//! the scale, which is rounded to an integer of 53 bits.
+//! A thin client puts the integer `q_i` into coefficient `i`, times `Q / (t D)`. The expansion multiplies by `D`, so
+//! that it yields encryptions of `round(Q q_i / t)`, those of [`keywright_search::query_values`], and the client needs
+//! no arithmetic modulo `t`. The scale is that of `2^f` units, and numbers have fewer: a coefficient is wrong by no
+//! more than the scale, which is rounded to an integer of 53 bits.
 //!
 //! An answer is a ciphertext for each block, without the low bits that decryption does not need. A reader takes the
 //! middle of the interval of the other bits, so that its error is that of the rounding in a
@@ -19,8 +19,8 @@ use crate::ServerError;
 use crate::parameters::one_prime;
 use crate::received_ciphertext::{read_compact, require_client};
 
-/// The parameters for thin clients of an index: numbers are the integers of a query, of at most `largest`, and the scores
-/// modulo `t`, in coefficients.
+/// The parameters for thin clients of an index: numbers are the integers of a query, of at most `largest`, and the
+/// scores modulo `t`, in coefficients.
 ///
 /// # Errors
 /// [`ServerError::Client`] for integers that are not far below `t`.
@@ -53,8 +53,8 @@ pub fn read_query(
     Ok(Ciphertext { parameters: parameters.clone(), rlwe, packing: Packing::Coefficients, estimate })
 }
 
-/// The scores of every place of an index for a query of [`read_query`]: an answer for each block of `N` places, one after
-/// another and of one length.
+/// The scores of every place of an index for a query of [`read_query`]: an answer for each block of `N` places, one
+/// after another and of one length.
 ///
 /// # Errors
 /// [`ServerError::Search`]: as [`Index::answer`]; [`ServerError::Rlwe`]: a client of other parameters.

@@ -368,7 +368,7 @@ def largest_levels(dimension: int, metric: Metric, *, encrypted: bool = False, t
 
     The server multiplies ciphertexts, whose noise comes from a division by a prime, by vectors in the clear,
     so the noise of a sum grows with their norm: `docs/explanation/search.md` derives it. With one prime, the
-    noise is that of the expansion. For products with encrypted vectors there is another prime, with room for
+    noise comes from the expansion. For products with encrypted vectors there is another prime, with room for
     all levels.
     """
     if encrypted:

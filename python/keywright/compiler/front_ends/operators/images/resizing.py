@@ -131,7 +131,7 @@ def _sizes(
 
 def positions(old: int, new: int, factor: np.float32, coordinates: str, ends: Positions) -> Positions:
     """Return the position among ``old`` pixels of each of ``new`` ones, in single precision. ``ends`` are
-    those of a region, as shares of the length."""
+    the ends of a region, as shares of the length."""
     half, x = np.float32(0.5), np.arange(new, dtype=np.float32)
     match coordinates:
         case "asymmetric":
