@@ -95,7 +95,7 @@ class ExactRun:
         several: whether outputs are values, like those of a regression, or scores of several labels: no
             largest one is a prediction.
         scores: whether outputs are known to be scores of one label, which are compared with each other. Those
-            of a network without a last step may be scores or values.
+            of a network without a last step may be values.
         export: how the model differs from what it was exported from.
         labels: returns the labels of outputs, (count, n), where these are no indices of the largest output,
             as those of votes of pairs of classes are not; None where they are, or if there are none.
@@ -120,8 +120,8 @@ class ExactRun:
 
     @property
     def values(self) -> bool:
-        """Whether outputs are judged by their own spread: the model has no predictions."""
-        return bool(self.outputs.size) and self.predictions(self.outputs[:1]) is None
+        """Whether outputs are judged by their own spread: none is known to be a score of labels."""
+        return bool(self.outputs.size) and not self.scores and self.labels is None
 
     @property
     def compared(self) -> NDArray[np.bool_]:
