@@ -28,6 +28,12 @@ def format_seconds(seconds: float) -> str:
     return f"{_three_digits(seconds)} s"
 
 
+def rounded_up(bound: float) -> str:
+    """Return a positive number rounded up to two significant digits."""
+    step = 10.0 ** (math.floor(math.log10(bound)) - 1)
+    return f"{math.ceil(bound / step) * step:.2g}"
+
+
 def _three_digits(value: float) -> str:
     if not math.isfinite(value) or float(value).is_integer():
         return f"{value:.0f}"

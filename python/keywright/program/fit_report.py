@@ -314,7 +314,7 @@ class FitReport:
             )
         if missed := _misses(self.outputs):
             results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
-        elif self.outputs.of_spread > WARNED_SHARE:
+        if self.outputs.of_spread > WARNED_SHARE:
             alone = "" if self.outputs.agreement is None else ", or, if predictions alone count, by accuracy="
             results.append(
                 f"polynomials change an output by up to {self.outputs.of_spread:.2g} times its spread; the "

@@ -45,8 +45,8 @@ SINGLE = 2.0**-18
 
 
 def small(insecure: bool = True) -> kw.Parameters:
-    """A ring without security, of eight levels."""
-    return kw.Parameters.from_bits(11, [50, *[40] * 8], [50, 50], 40, insecure=insecure)
+    """A ring without security, of nine levels."""
+    return kw.Parameters.from_bits(11, [50, *[40] * 9], [50, 50], 40, insecure=insecure)
 
 
 @pytest.fixture(scope="module")

@@ -64,11 +64,11 @@ def answer_ranges(part: ClientPart, exact: Vector) -> dict[str, float]:
     return {each.name: 2 * each.spread for each in differences if each.spread > 0}
 
 
-def largest_share(differences: Iterable[AnswerDifference], ranges: Mapping[str, float]) -> float:
-    """Return the largest change as a share of the range of its output. Outputs that may jump at steps do
+def shares_of(differences: Iterable[AnswerDifference], ranges: Mapping[str, float]) -> dict[str, float]:
+    """Return the change of each output as a share of its range, by name. Outputs that may jump at steps do
     not count: the number of such samples is stated instead."""
     counted = [each for each in differences if each.name in ranges and not each.jumps.near]
-    return max((each.largest_change / ranges[each.name] for each in counted), default=0.0)
+    return {each.name: each.largest_change / ranges[each.name] for each in counted}
 
 
 def answer_differences(

@@ -85,8 +85,8 @@ class Fit(Stated):
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
     output may change by more than a sixteenth of half its own range without outliers; scores of labels, by a
-    sixteenth of the largest of them. Export, polynomials and encryption together may change values by a
-    tenth of their spread, and answers behind the client's last steps by a tenth of their range. No sample
+    sixteenth of the largest of them. Export, polynomials and encryption together may change other outputs by
+    a tenth of their spread, and answers behind the client's last steps by a tenth of their range. No sample
     may leave the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule,
     or if the target has too few levels. Methods that `activations` fixes are not part of the rule; if they
     miss it, the report warns. It also states changes above a hundredth of the spread.

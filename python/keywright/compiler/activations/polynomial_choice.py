@@ -24,7 +24,7 @@ from keywright.program.fit_report import (
     loosest,
 )
 
-from .answers import answer_differences, answer_ranges, largest_change, largest_share
+from .answers import answer_differences, answer_ranges, largest_change, shares_of
 from .fit import Fit
 from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
@@ -186,22 +186,47 @@ def choose(
     assert best is not None
     outputs = outputs_of(best.graph, run.samples)
     changes, equal = _compare(outputs, run.outputs, run)
-    behind = None if part is None or not required else largest_change(part, outputs, run.outputs)
-    share = None if equal is None else float(equal.mean())
+    behind = None if part is None else largest_change(part, outputs, run.outputs)
+    share, default = None if equal is None else float(equal.mean()), None
+    change, error = float(changes.max()) if behind is None else behind, fit.error
+    if not required:
+        error = min(max(change, 1 / LARGEST), LARGEST / 2) / (1 - ENCRYPTED_SHARE)
+        name, limit, change = _furthest(outputs, run.outputs, changes.max(axis=0), target, part)
+        default = (
+            f"{name} within {limit:.3g} (a sixteenth of the largest score, or of half the range of a value "
+            "and a tenth of its spread; a tenth of the range of an answer behind the client's last steps), "
+            f"and every prediction that is decided by more than {target.undecided:.3g}"
+        )
     raise inaccurate(
         fit.accuracy,
-        fit.error,
+        error,
         share,
-        float(changes.max()) if behind is None else behind,
+        change,
         best.graph.depth(),
-        default=None
-        if required
-        else f"outputs within {np.min(target.error):.3g}, a sixteenth of the largest score, or of "
-        "half the range of a value and a tenth of its spread, probabilities and other outputs behind the "
-        "client's last steps within a tenth of their range, and "
-        f"every prediction that is decided by more than {target.undecided:.3g}",
+        default=default,
         loosest=loosest(best.fitted),
     )
+
+
+def _furthest(
+    outputs: Vector, exact: Vector, changes: Vector, target: Requirement, part: ClientPart | None
+) -> tuple[str, float, float]:
+    """Return the output that is furthest beyond its default limit, that limit, and how much it changes.
+
+    Args:
+        changes: the largest of each output, (outputs,).
+    """
+    limits = np.broadcast_to(target.error, changes.shape)
+    places = [(f"output {n}", float(limits[n]), float(change)) for n, change in enumerate(changes)]
+    differences = () if part is None else answer_differences(part, outputs, exact, None, 0.0)[0]
+    ranges = target.answers or {}
+    named = shares_of(differences, ranges)
+    places += [
+        (each.name, DEFAULT_SHARE * ranges[each.name], each.largest_change)
+        for each in differences
+        if each.name in named
+    ]
+    return max(places, key=lambda place: place[2] / (place[1] or 1 / LARGEST))
 
 
 def _require_bounded(chosen: ReplacedActivations, run: ExactRun) -> None:
@@ -384,7 +409,7 @@ def _close(
     if np.any(changes > target.error):
         return False
     differences = () if part is None else answer_differences(part, outputs, exact, None, 0.0)[0]
-    return largest_share(differences, target.answers) <= DEFAULT_SHARE
+    return max(shares_of(differences, target.answers).values(), default=0.0) <= DEFAULT_SHARE
 
 
 def report(

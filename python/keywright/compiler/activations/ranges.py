@@ -16,6 +16,8 @@ from keywright.errors.refusals.precision import out_of_domain
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import ExportDifferences
 
+from .spread import deviation_of
+
 Labels = Callable[[Vector], NDArray[Any]]
 """Returns one label for each row of outputs, (count,)."""
 
@@ -96,7 +98,7 @@ class ExactRun:
         several: whether outputs are values, like those of a regression, or scores of several labels: no
             largest one is a prediction.
         scores: whether outputs are known to be scores of one label, which are compared with each other. Those
-            of a network without a last step may be scores or values.
+            of a network without a last step may be values.
         export: how the model differs from what it was exported from.
         labels: returns the labels of outputs, (count, n), where these are no indices of the largest output,
             as those of votes of pairs of classes are not; None where they are, or if there are none.
@@ -121,8 +123,8 @@ class ExactRun:
 
     @property
     def values(self) -> bool:
-        """Whether outputs are judged by their own spread: the model has no predictions."""
-        return bool(self.outputs.size) and self.predictions(self.outputs[:1]) is None
+        """Whether outputs are judged by their own spread: none is known to be a score of labels."""
+        return bool(self.outputs.size) and not self.scores and self.labels is None
 
     @property
     def compared(self) -> NDArray[np.bool_]:
@@ -174,8 +176,8 @@ class ExactRun:
         widening = share * (high - low) or max(abs(low), 1.0) * 1e-3
         low, high = low - widening, high + widening
         if margin is None:
-            low = min(low, float(lows[fitted].mean() - DEVIATIONS * lows[fitted].std()))
-            high = max(high, float(highs[fitted].mean() + DEVIATIONS * highs[fitted].std()))
+            low = min(low, float(lows[fitted].mean()) - DEVIATIONS * float(deviation_of(lows[fitted])))
+            high = max(high, float(highs[fitted].mean()) + DEVIATIONS * float(deviation_of(highs[fitted])))
         escaped = (lows < low) | (highs > high)
         if margin is None and escaped.any():
             low = min(low, float(lows.min()) - widening)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from keywright._units import rounded_up
 from keywright.errors.network import NO_SUM, NOTHING_SHOWN, RefusalError
 
 
@@ -50,10 +51,10 @@ def inaccurate(
     """Return the refusal of a model that no choice of polynomials follows as closely as required.
 
     Args:
-        accuracy, error: the requirement.
+        accuracy, error: the requirement; with a default, the `error` that the finest choice meets.
         agreement: share of calibration samples with equal predictions that the finest choice reaches; None
             for one output.
-        change: the largest change of an output with it.
+        change: the largest change of an output with it; of that which the default names.
         levels: levels that the network consumes with it.
         default: the default rule, if nothing else is required.
         loosest: the worst fit.
@@ -63,13 +64,16 @@ def inaccurate(
     share = "" if bins else ", of which encryption has a sixteenth"
     required += [] if error is None else [f"outputs within {error:g}{share}"]
     reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
+    within = f"outputs within {change:.3g}" if default is None or bins else f"{change:.3g} for that output"
     first = ""
     if loosest.startswith(("Greater", "Less")):
         first = (
             "; clients compute a comparison of features exactly in a Binarizer before the estimator, "
             "such as BernoulliNB(binarize=None)"
         )
-    less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
+    less = f"{'require less' if default is None else 'allow more'} (accuracy=, error=)"
+    if default is not None and error is not None:
+        less = f"allow more (error={rounded_up(error)}, or accuracy= if predictions alone count)"
     finest = f"{bins} bins of each feature" if bins else "the finest polynomials, or those requested,"
     way_out = (
         f"{less}, allow more bins (bins=), or publish thresholds (thresholds=)"
@@ -81,7 +85,7 @@ def inaccurate(
     way_out += first
     return RefusalError(
         f"the {'requirement' if default is None else 'default'} on calibration data is "
-        f"{default or ' and '.join(required)}; {finest} reach {reached}outputs within {change:.3g}, "
+        f"{default or ' and '.join(required)}; {finest} reach {reached}{within}, "
         f"with {levels} levels; {way_out}",
         code="accuracy",
         agreement=agreement,

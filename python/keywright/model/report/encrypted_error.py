@@ -1,12 +1,13 @@
 """The predicted error of an encrypted run, compared with the spread of each output."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.compiler.activations.answers import answer_differences, changed_answers, largest_share
+from keywright._units import rounded_up
+from keywright.compiler.activations.answers import answer_differences, changed_answers, shares_of
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping
 from keywright.compiler.activations.spread import outliers_of, spread_of
@@ -109,14 +110,14 @@ class Answers:
         part: the last steps.
         differences: how errors of up to `FACTOR` times the predicted ones change each output.
         change: the largest of these changes, and by export and polynomials, together.
-        share: the same with the predicted errors themselves, as a share of the range of its output; what may
-            jump does not count.
+        shares: the same of each output with the predicted errors themselves, as a share of its range, by
+            name; what may jump does not count.
     """
 
     part: ClientPart
     differences: tuple[AnswerDifference, ...]
     change: float
-    share: float
+    shares: Mapping[str, float]
 
     @property
     def large(self) -> str:
@@ -148,8 +149,9 @@ class EncryptedError:
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
         answers: the model's outputs that are no labels, behind the client's last steps; None without any.
-        whole: the largest error of a value and its largest change by export and polynomials, together, as a
-            share of its spread; 0 of scores of labels, and of trees, whose rounding is judged by itself.
+        whole: the largest error of each value and its largest change by export and polynomials, together, as
+            a share of its spread, by the output's name; empty for scores of labels, and for trees, whose
+            rounding is judged by itself.
     """
 
     errors: NDArray[np.float64]
@@ -159,7 +161,7 @@ class EncryptedError:
     labels: Labels | None = None
     outliers: Outliers = Outliers()
     answers: Answers | None = None
-    whole: float = 0.0
+    whole: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def worst(self) -> int:
@@ -205,14 +207,16 @@ class EncryptedError:
 
     def _whole_excess(self, most: float) -> str | None:
         """Return what `excess` does of export, polynomials and encryption together."""
-        share, of, where = self.whole, "the spread of an output", ""
-        if self.answers is not None and self.answers.share > share:
-            share, of, where = self.answers.share, "its range", " behind the client's last steps"
-        if share <= most:
+        behind = {} if self.answers is None else self.answers.shares
+        shares = {**self.whole, **behind}
+        name = max(shares, key=shares.__getitem__, default="")
+        if not shares or shares[name] <= most:
             return None
+        where, of = (" behind the client's last steps", "range") if name in behind else ("", "spread")
         return (
-            f"export, polynomials and encryption together change an output{where} by up to {share:.2g} times "
-            f"{of}, {most:g} is allowed unless error= or accuracy= is stated: "
+            f"export, polynomials and encryption together change {name}{where} by up to {shares[name]:.2g} "
+            f"times its {of}, {most:g} is allowed; noise={rounded_up(shares[name])} allows this, accuracy= "
+            "says that predictions alone count, error= sets another limit: "
         )
 
     def warnings_about(self, outputs: NDArray[np.float64]) -> tuple[str, ...]:
@@ -334,9 +338,10 @@ def predict_error(
         errors = np.where(FACTOR * errors < model.trees.unit / 2, 0.0, errors)
     replaced, spread = model.approximate_outputs, spread_of(model.outputs)
     polynomials = np.abs(replaced - model.outputs).max(axis=0)
-    whole = 0.0
+    whole: dict[str, float] = {}
     if model.trees is None and model.run.values:
-        whole = float((np.maximum(polynomials / spread, _exported_share(model)) + errors / spread).max())
+        shares = np.maximum(polynomials / spread, _exported_share(model)) + errors / spread
+        whole = {f"output {number}": share for number, share in enumerate(shares.tolist())}
     rows, distance = outliers_of(model.samples)
     return EncryptedError(
         errors,
@@ -397,8 +402,9 @@ def _answers(
     ranges = {each.name: 2 * each.spread for each in differences if each.spread > 0}
     own = changed_answers(part, replaced[rows], errors, WARNED_SHARE)
     exported = 0.0 if part.deciding else _exported_share(model)
-    share = max(largest_share(polynomials, ranges), exported) + largest_share(own, ranges)
-    return Answers(part, differences, before + after, share) if differences else None
+    first, second = shares_of(polynomials, ranges), shares_of(own, ranges)
+    shares = {name: max(first.get(name, 0.0), exported) + second.get(name, 0.0) for name in ranges}
+    return Answers(part, differences, before + after, shares) if differences else None
 
 
 def _simulated(model: ApproximatedModel, program: Program) -> NDArray[np.int64]:
