@@ -92,7 +92,7 @@ impl Case {
 /// The files of `client::write`, for a message in the client's format.
 pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     let mut case = Case::new(log_n)?;
-    let entry = Parameters::new(server::entry_literal(&case.parameters)).map_err(say)?;
+    let entry = Parameters::new(server::entry_literal(case.parameters.rlwe())).map_err(say)?;
     let mut bytes = Vec::new();
     case.client.public_key(&mut bytes).map_err(say)?;
     let public = PublicKey::from_bytes(&bytes, &entry).map_err(say)?;
