@@ -11,7 +11,7 @@ import numpy as np
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.image import computes_nothing
 from keywright.compiler.activations.polynomial_choice import report
-from keywright.compiler.activations.ranges import MARGIN, ExactRun
+from keywright.compiler.activations.ranges import MARGIN, ExactRun, require_moderate
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial, Shift
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.placement.bounding import largest_values
@@ -325,10 +325,7 @@ def _bound_output(graph: Graph, largest: dict[int, float], margin: float, most: 
     at most `LARGEST_CONSTANT`, and return that power. ``largest`` holds the largest absolute values of all
     values and is updated."""
     peak, node = largest[graph.output], graph.nodes[graph.output]
-    if not math.isfinite(peak):
-        raise EncodeError(
-            "calibration data drive the model's output to infinity; scale the samples", code="samples"
-        )
+    require_moderate(np.asarray(peak), "the model's output")
     peak /= most
     if isinstance(node, Linear | Polynomial | Shift):
         constants = {Linear: "bias", Polynomial: "coefficients", Shift: "vector"}[type(node)]

@@ -16,8 +16,6 @@ from keywright.errors.refusals.precision import out_of_domain
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import ExportDifferences
 
-from .spread import deviation_of
-
 Labels = Callable[[Vector], NDArray[Any]]
 """Returns one label for each row of outputs, (count,)."""
 
@@ -25,6 +23,9 @@ HOLD_OUT_EVERY = 5
 LEAST_TO_HOLD_OUT = 50
 MARGIN = 0.1
 """Default share of its width by which a range is widened on both sides, at least."""
+
+MODERATE = 1e100
+"""The largest size of a value on calibration data: sums of squares do not overflow."""
 
 DEVIATIONS = 8.0
 """By default, allowed standard deviations of samples' largest values above their mean. Extremes of many
@@ -176,8 +177,8 @@ class ExactRun:
         widening = share * (high - low) or max(abs(low), 1.0) * 1e-3
         low, high = low - widening, high + widening
         if margin is None:
-            low = min(low, float(lows[fitted].mean()) - DEVIATIONS * float(deviation_of(lows[fitted])))
-            high = max(high, float(highs[fitted].mean()) + DEVIATIONS * float(deviation_of(highs[fitted])))
+            low = min(low, float(lows[fitted].mean() - DEVIATIONS * lows[fitted].std()))
+            high = max(high, float(highs[fitted].mean() + DEVIATIONS * highs[fitted].std()))
         escaped = (lows < low) | (highs > high)
         if margin is None and escaped.any():
             low = min(low, float(lows.min()) - widening)
@@ -218,6 +219,18 @@ def hold_out(count: int) -> NDArray[np.bool_]:
     return np.asarray(np.arange(count) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, np.bool_)
 
 
+def require_moderate(values: Vector, what: str) -> None:
+    """Refuse values beyond `MODERATE`.
+
+    Raises:
+        EncodeError: with their size.
+    """
+    size = float(np.abs(values).max(initial=0.0))
+    if not size <= MODERATE:
+        text = "infinity" if not np.isfinite(size) else f"{size:.2g}, and {MODERATE:g} is the most"
+        raise EncodeError(f"calibration data drive {what} to {text}; scale the samples", code="samples")
+
+
 def run_exact(graph: Graph, samples: Vector) -> ExactRun:
     """Run a graph with its own activations.
 
@@ -225,7 +238,7 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         samples: (count, features), flattened inputs.
 
     Raises:
-        EncodeError: samples drive the input of an activation to infinity.
+        EncodeError: samples drive the input of an activation beyond `MODERATE`.
         ModelRefusedError: samples drive an activation out of the domain of its function.
     """
     active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
@@ -241,16 +254,13 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         outputs.append(values[graph.output])
         for number, node in active.items():
             entering = values[node.operands[0]]
-            if not np.isfinite(entering).all():
-                raise EncodeError(
-                    f"calibration data drive the input of {node.label} to infinity; scale the samples",
-                    code="samples",
-                )
+            require_moderate(entering, f"the input of {node.label}")
             if node.positive and not _defined(node, float(entering.min()), float(entering.max())):
                 raise _refused(graph, samples, node)
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))
             seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
+        require_moderate(outputs[-1], "the model's output")
     low, high = ({n: np.concatenate(parts) for n, parts in ends.items()} for ends in (lows, highs))
     sides = {n: (float(low[n].min()), float(high[n].max())) for n in active}
     for number, node in active.items():

@@ -9,9 +9,6 @@ CONSTANT = 2.0**-44
 """Values that vary by less than this share of their size, a few hundred roundings of double precision, are
 constant."""
 
-SQUARED = 1e100
-"""The squares of numbers of at most this size do not overflow, nor does their sum."""
-
 QUANTILES = (0.16, 0.84)
 """Between them lie two standard deviations of a normal distribution."""
 
@@ -25,12 +22,6 @@ FEW = 1 / 16
 """Outliers are a smaller share of the samples than this."""
 
 
-def deviation_of(values: Vector) -> Vector:
-    """Return the standard deviation of each column, (columns,), of numbers whose squares may overflow."""
-    scale = np.maximum(np.abs(values).max(axis=0), SQUARED) / SQUARED
-    return np.asarray((values / scale).std(axis=0) * scale, np.float64)
-
-
 def spread_of(values: Vector) -> Vector:
     """Return the spread of each column, (columns,): the smaller of the standard deviation and half the
     distance of the quantiles of 16 % and 84 %, which a few outliers do not change. Where that distance is 0
@@ -39,7 +30,7 @@ def spread_of(values: Vector) -> Vector:
     Args:
         values: (count, columns).
     """
-    size, deviation = np.abs(values).max(axis=0), deviation_of(values)
+    size, deviation = np.abs(values).max(axis=0), values.std(axis=0)
     deviation = np.where(deviation > CONSTANT * size, deviation, np.where(size > 0, size, 1.0))
     half = _half_distance(values)
     return np.asarray(np.where(half > 0, np.minimum(half, deviation), deviation), np.float64)

@@ -185,6 +185,9 @@ def test_several_outputs_are_within_a_tenth_of_their_spread_or_refused(seed: int
     small = kw.Parameters.from_bits(11, [55, *[45] * 20], [60], 45, insecure=True)
     try:
         result = kw.compile(model, x, parameters=small)
+    except kw.errors.EncodeError:
+        # The exponential of an exponential.
+        return
     except ModelRefusedError as refused:
         (reason,) = refused.exceptions
         assert isinstance(reason, RefusalError)
