@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from keywright import _core
 from keywright.plan.memory import machine
+from tests.matrices import cells
 
 Q_BITS, P_BITS = [58, *[45] * 7, *[58] * 10], [58] * 4
 
@@ -90,8 +91,9 @@ def test_operations_hold_what_is_predicted() -> None:
         kw.set_threads(threads)
 
 
-@pytest.mark.parametrize("storage", ["encoded", "coefficients", "streamed"])
-@pytest.mark.parametrize("values", ["complex", "real"])
+@pytest.mark.parametrize(
+    ("storage", "values"), cells(["encoded", "coefficients", "streamed"], ["complex", "real"])
+)
 def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: str) -> None:
     parameters = kw.Parameters.from_bits(13, Q_BITS, P_BITS, 45, insecure=True)
     plan = kw.BootstrapperPlan(

@@ -21,7 +21,7 @@ from keywright.client import RemoteModel
 from keywright.serve import Server, Service, Workers, serve
 from keywright.serve.workers.workers import Worker
 from tests.processes import in_child
-from tests.serve.network import INPUTS, make_full
+from tests.serve.network import INPUTS, WORKERS, make_full
 from tests.sources import files, named_nodes
 
 GUARDED = {
@@ -135,7 +135,8 @@ pytestmark = [
 def test_a_child_leaves_a_session_and_its_server(how: str) -> None:
     """The attack: the keys of the parent were deleted on the server."""
     sample = np.zeros(INPUTS)
-    with serve(make_full()) as server, RemoteModel(server.url, insecure=True).session() as session:
+    running = serve(make_full(), workers=WORKERS)
+    with running as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         expected, keys = session.infer(sample), session._identifier
 
@@ -151,7 +152,7 @@ def test_a_child_leaves_a_session_and_its_server(how: str) -> None:
 
 
 def test_a_child_deletes_the_keys_that_it_sent_itself() -> None:
-    with serve(make_full()) as server:
+    with serve(make_full(), workers=WORKERS) as server:
         session = RemoteModel(server.url, insecure=True).session()
 
         def child() -> str:
@@ -169,7 +170,7 @@ def test_a_child_deletes_the_keys_that_it_sent_itself() -> None:
 @pytest.mark.parametrize("how", HOW)
 def test_a_child_leaves_a_served_block(how: str) -> None:
     """It waited for ever for a thread that it does not have."""
-    with serve(make_full()) as server:
+    with serve(make_full(), workers=WORKERS) as server:
         block = serve(make_full())
         inner = block.__enter__()
         state = Path(str(inner._service._state.folder))

@@ -69,7 +69,7 @@ def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(4, 8))]
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 8))]
 )
 def test_optimal_is_never_worse_than_a_published_strategy(seed: int) -> None:
     workload = random_workload(seed, groups=8, steps=40, several=True)

@@ -15,6 +15,7 @@ from keywright.runtime.range_guard import guard
 from numpy.typing import NDArray
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from tests.matrices import cells
 
 Build = Callable[..., onnx.ModelProto]
 Vector = NDArray[np.float64]
@@ -128,8 +129,7 @@ def _outside(samples: Vector, program: Program) -> list[Vector]:
     return result
 
 
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("data", "name"), cells(list(DATA), list(CASES)))
 def test_a_sample_outside_a_range_is_refused_or_right(build: Build, name: str, data: str) -> None:
     nodes, constants = CASES[name]
     samples = DATA[data]

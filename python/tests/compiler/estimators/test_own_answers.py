@@ -43,6 +43,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
+from tests.matrices import cells
 
 RNG = np.random.default_rng(0)
 FREE = RNG.normal(size=(300, 3))
@@ -174,8 +175,7 @@ ANSWERED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("error", [0.1, 0.02])
-@pytest.mark.parametrize("name", ANSWERED)
+@pytest.mark.parametrize(("name", "error"), cells(list(ANSWERED), [0.1, 0.02]))
 def test_an_error_is_that_of_the_answers(name: str, error: float) -> None:
     """Whatever amplifies errors of scores behind the polynomials, and wherever they come from."""
     counts = np.random.default_rng(1).poisson(np.exp(FREE[:, 0]))
