@@ -19,7 +19,7 @@ from tests.processes import in_child
 node = helper.make_node
 Build = Callable[..., onnx.ModelProto]
 ADDRESS_SPACE = 3 << 29
-"""Bytes of addresses beside those of the test's own process."""
+"""Bytes of addresses in addition to those of the test's own process."""
 SECONDS = 8.0
 """Of processor time."""
 

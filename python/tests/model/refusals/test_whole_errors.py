@@ -77,7 +77,7 @@ def predicted(kind: str, polynomials: float, encryption: float, monkeypatch: pyt
 
 def largest(error: Any) -> float:
     """The largest share of the spread of a value, or of the range of an answer."""
-    return max({**error.whole, **({} if error.answers is None else error.answers.shares)}.values())
+    return float(max({**error.whole, **({} if error.answers is None else error.answers.shares)}.values()))
 
 
 SOURCES = [(0.15, 0.0), (0.0, 0.15), (0.075, 0.075), (0.095, 0.02), (0.03, 0.03), (0.06, 0.0), (0.0, 0.06)]
