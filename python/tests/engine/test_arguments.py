@@ -90,6 +90,7 @@ def objects() -> dict[str, Any]:
         kw.bfv.Encryptor(drawing.public_key(bfv), drawing.ENTROPY),
         kw.bfv.Decryptor(bfv),
         kw.bfv.Evaluator(bfv_parameters),
+        _core.SearchIndex(search.Quantisation(2, thin=True).parameters, 2, 1),
         _core.EncryptedSearchIndex(search.Quantisation(1, encrypted=True).parameters, 1, ENCRYPTED_LEVEL),
         kw.bfv.Encryptor(drawing.public_key(bfv)).encrypt([0]),
         generator.relinearization_key(),

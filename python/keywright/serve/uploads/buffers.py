@@ -18,9 +18,9 @@ LEAST_BODIES = 4
 MAX_CONNECTIONS, MIN_CONNECTIONS = 512, 32
 """Connections at a time: for a server with much memory, and for one with little."""
 
-CONNECTION_BYTES = 1 << 18
-"""Maximum bytes of a connection besides `BUFFER_BYTES`: its TLS, a read and what waits for its turn, or an
-answer's piece that the peer does not read."""
+CONNECTION_BYTES = 5 << 16
+"""Maximum bytes of a connection besides `BUFFER_BYTES`: its TLS, a read and what waits for its turn, and an
+answer's piece that the peer does not read, in the clear and encrypted."""
 
 CONNECTIONS_SHARE = 16
 """Connections take at most one part in so many of the memory."""
