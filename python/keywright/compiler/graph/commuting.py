@@ -19,13 +19,17 @@ import numpy as np
 
 from keywright.program.arrays import Vector
 
-from .convolution import product, product_entries
+from .convolution import Convolution, Matrix, product, product_entries
 from .graph import Activation, Graph, Linear, Multiply, Node, Polynomial, operands, with_operands
+from .simplify import simplify
 from .sparse import Indices, SparseMatrix
 
 FACTOR_LAST = "factor behind the sum"
 SUMS_EVERYWHERE = "sums at every place"
 """What the labels of layers in these orders end in."""
+
+MOST_MERGED = 1 << 13
+"""Elements up to which maps around products of matrices are merged: beyond that, diagonals take too long."""
 
 MAX_SPREAD_ENTRIES = 1 << 21
 """Entries of the largest matrix of sums at every place that is tried: it takes about a second."""
@@ -46,14 +50,23 @@ class Form:
 
 
 def forms(graph: Graph) -> Iterator[Form]:
-    """Yield the graph and equal ones that take fewer levels, each made from the one before it."""
+    """Yield the graph and equal ones that take fewer levels, each made from the one before it: with factors
+    behind sums and sums at every place; and with all maps merged that products of matrices keep apart, unless
+    they are large."""
     form = Form(graph, {number: number for number in graph.nodes})
     yield form
     for rule in (_with_a_factor_last, _with_a_sum_everywhere):
-        reached = _repeated(form, rule)
-        if reached is not form:
-            form = reached
-            yield form
+        form = _repeated(form, rule)
+    if form.graph is not graph:
+        yield form
+    apart = [node for node in form.graph.nodes.values() if isinstance(node, Linear) and node.separate]
+    sizes = [matrix.shape for node in apart for matrix in node.matrices]
+    if sizes and max(map(max, sizes)) <= MOST_MERGED:
+        nodes = {
+            number: replace(node, separate=False) if isinstance(node, Linear) else node
+            for number, node in form.graph.nodes.items()
+        }
+        yield Form(simplify(Graph(nodes, form.graph.output)), {})
 
 
 def _repeated(form: Form, rule: Callable[[Graph], dict[int, int | None] | None]) -> Form:
@@ -116,9 +129,11 @@ class _Shared:
         groups = np.where(self.groups >= 0, self.groups, near[places % self.size])
         return replace(self, groups=groups, factors=np.ones(len(groups)))
 
-    def behind(self, matrix: SparseMatrix) -> "tuple[SparseMatrix, _Shared] | None":
+    def behind(self, matrix: Matrix) -> "tuple[SparseMatrix, _Shared] | None":
         """Return a map of the value without this factor, and the factor of its result; None if the terms of
-        a sum have different ones."""
+        a sum have different ones, or weights."""
+        if not isinstance(matrix, SparseMatrix) or np.ptp(matrix.values) != 0:
+            return None
         kept = self.factors[matrix.columns] != 0
         rows, columns = matrix.rows[kept], matrix.columns[kept]
         groups = np.full(matrix.shape[0], -1)
@@ -166,8 +181,7 @@ def _up_to_sums(
             node, multiplied = replace(node, operands=(value, second if first == number else first)), True
         elif isinstance(node, Linear) and len(node.operands) == 1 and not node.bias.any():
             matrix = node.matrices[0]
-            alike = isinstance(matrix, SparseMatrix) and np.ptp(matrix.values) == 0  # weights are not
-            moved = shared.behind(matrix) if alike else None
+            moved = shared.behind(matrix)
             if moved is None:
                 break
             (inner, shared), sums = moved, multiplied and bool(matrix.row_counts().max() > 1)
@@ -266,7 +280,7 @@ def _sum_everywhere(
     graph.nodes[chain[-1]] = replace(
         sums,
         shape=shape,
-        matrices=(product(spread, sums.matrices[0]),),
+        matrices=(_at_places(spread, sums.matrices[0]),),
         bias=spread.apply(sums.bias),
         label=f"{sums.label}, {SUMS_EVERYWHERE}",
     )
@@ -275,3 +289,19 @@ def _sum_everywhere(
     readers = {reader: node for reader, node in graph.nodes.items() if number in operands(node)}
     _read_instead(graph, readers, number, chain[0])
     return {}
+
+
+def _at_places(spread: SparseMatrix, sums: Matrix) -> Matrix:
+    """Return the product of a map that spreads all sums to equally many places with that of the sums. Sums
+    with the same weights, of equally many elements, are one matrix for all rows."""
+    count = sums.shape[0]
+    if isinstance(sums, SparseMatrix) and sums.entries % count == 0 and spread.entries % count == 0:
+        order, places = np.lexsort((sums.columns, sums.rows)), np.argsort(spread.columns, kind="stable")
+        rows, weights = (each[order].reshape(count, -1) for each in (sums.rows, sums.values))
+        columns, groups = sums.columns[order].reshape(count, -1), spread.columns[places].reshape(count, -1)
+        whole = np.array_equal(np.sort(columns, axis=None), np.arange(sums.shape[1]))
+        alike = all((each == np.arange(count)[:, None]).all() for each in (rows, groups))
+        if whole and alike and (weights == weights[0]).all():
+            kernel = np.tile(weights[0], (groups.shape[1], 1))
+            return Convolution.everywhere(kernel, places.reshape(count, -1).T, columns.T)
+    return product(spread, sums)
