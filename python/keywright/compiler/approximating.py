@@ -101,11 +101,10 @@ class ApproximatedModel(Stated):
     @cached_property
     def forms(self) -> tuple["ApproximatedModel", ...]:
         """The model and the same with other orders of products and sums, of which the compiler takes the
-        fastest; see `keywright.compiler.graph.commuting`."""
-        if self.trees is not None:
+        fastest; see `keywright.compiler.graph.commuting`. One of these has no other forms."""
+        if self.trees is not None or self.equal is not None:
             return (self,)
-        _, *others = forms(self.graph)
-        return self, *(replace(self, graph=form.graph, equal=(self, form.origin)) for form in others)
+        return tuple(replace(self, graph=each.graph, equal=(self, each.origin)) for each in forms(self.graph))
 
     @property
     def depth(self) -> int:

@@ -26,6 +26,7 @@ from .sparse import Indices, SparseMatrix
 
 FACTOR_LAST = "factor behind the sum"
 SUMS_EVERYWHERE = "sums at every place"
+MERGED = "merged"
 """What the labels of layers in these orders end in."""
 
 MOST_MERGED = 1 << 13
@@ -63,7 +64,7 @@ def forms(graph: Graph) -> Iterator[Form]:
     sizes = [matrix.shape for node in apart for matrix in node.matrices]
     if sizes and max(map(max, sizes)) <= MOST_MERGED:
         nodes = {
-            number: replace(node, separate=False) if isinstance(node, Linear) else node
+            number: replace(node, separate=False, label=f"{node.label}, {MERGED}") if node in apart else node
             for number, node in form.graph.nodes.items()
         }
         yield Form(simplify(Graph(nodes, form.graph.output)), {})
