@@ -32,10 +32,11 @@ from keywright.compiler.front_ends.rewriting.classical import in_standard_operat
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.compiler.front_ends.trees import onnx_ml
+from keywright.compiler.graph.commuting import forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.compiler.placement.bounding import largest_and_outputs
+from keywright.compiler.placement.bounding import largest_and_outputs, largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
@@ -79,6 +80,7 @@ class ApproximatedModel(Stated):
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
+        equal: for one of `forms`, the model it is a form of, and `Form.origin`.
     """
 
     graph: Graph
@@ -89,6 +91,20 @@ class ApproximatedModel(Stated):
     output: OutputCodec = field(default_factory=OutputCodec)
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
+    equal: tuple["ApproximatedModel", Mapping[int, int]] | None = None
+
+    @cached_property
+    def forms(self) -> tuple["ApproximatedModel", ...]:
+        """The model and the same with other orders of products and sums, of which the compiler takes the
+        fastest; see `keywright.compiler.graph.commuting`. One of these has no other forms."""
+        if self.trees is not None or self.equal is not None:
+            return (self,)
+        return tuple(replace(self, graph=each.graph, equal=(self, each.origin)) for each in forms(self.graph))
+
+    @property
+    def depth(self) -> int:
+        """Levels that the shallowest form consumes."""
+        return min(form.graph.depth() for form in self.forms)
 
     @property
     def least_log_scale(self) -> int:
@@ -106,7 +122,14 @@ class ApproximatedModel(Stated):
         and all data run through the graph for it."""
         if self.trees is not None and not len(self.run.samples):
             return self.trees.largest
-        return self._measured[0]
+        if self.equal is None:
+            return self._measured[0]
+        first, origin = self.equal
+        known = {number: first.largest[old] for number, old in origin.items()}
+        if others := self.graph.nodes.keys() - known.keys():
+            seen = largest_values(self.graph.leading_to(others), self.run.samples)
+            known |= {number: seen[number] for number in others}
+        return known
 
     @cached_property
     def outputs(self) -> Vector:

@@ -12,6 +12,7 @@ from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.image import computes_nothing
 from keywright.compiler.activations.polynomial_choice import report
 from keywright.compiler.activations.ranges import MARGIN, ExactRun, require_moderate
+from keywright.compiler.graph.commuting import forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial, Shift
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.placement.bounding import largest_values
@@ -35,7 +36,7 @@ from keywright.program.operands.normalisation import (
 from keywright.program.program import Program
 
 from .approximating import ApproximatedModel, Source, approximate, least_bytes
-from .arrangement import arrange
+from .arrangement import Arrangement, arrange
 from .assembly import Assembly
 from .limits import MAX_PLAINTEXT_BYTES
 
@@ -61,7 +62,8 @@ def compile_program(
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
-    Consecutive linear layers are merged. Batch normalization and the mapping of activation ranges are
+    Consecutive linear layers are merged. Products and sums of a softmax stand in the fastest order; see
+    `keywright.compiler.graph.commuting`. Batch normalization and the mapping of activation ranges are
     absorbed by the layers around them. Activations of degree 2 become one product. Every value is at the
     lowest possible level. If levels do not suffice, values are bootstrapped: see
     `keywright.compiler.placement.placement`.
@@ -84,22 +86,16 @@ def compile_program(
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit, max_plaintext_bytes)
     scaling = _Scaling.of(approximated, target)
-    graph, run = scaling.between(approximated)
-    samples, ranges = run.samples, approximated.fit.ranges
-    _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
-    _require_memory(least_bytes(graph), max_plaintext_bytes)
-    # Of the model itself where its input and output stay as they are.
-    changed = scaling.entering is not None or scaling.leaving is not None
-    seen = largest_values(graph, samples) if changed and len(samples) else dict(approximated.largest)
-    if approximated.trees is not None and not len(samples):
-        seen[graph.output] = 1.0
-    _bound_hidden(graph, seen)
-    margin = MARGIN if ranges.margin is None else ranges.margin
-    output_scale = _bound_output(graph, seen, margin, largest_output)
-    try:
-        chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
-    except RefusalError as reason:
-        raise ModelRefusedError([reason]) from reason
+    arranged: list[_ArrangedForm] = []
+    refusals: list[ModelRefusedError] = []
+    for form in approximated.forms:
+        try:
+            arranged.append(_arranged(form, scaling, target, costs, max_plaintext_bytes, largest_output))
+        except ModelRefusedError as refusal:
+            refusals.append(refusal)
+    if not arranged:
+        raise refusals[-1]  # of the form that takes the fewest levels
+    chosen, graph, run, output_scale = min(arranged, key=lambda each: each[0].seconds(target.samples))
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
     program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
     _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
@@ -118,6 +114,44 @@ def compile_program(
         fit_report=_report(approximated, graph, run, output.leaving),
         created=_now(),
     )
+
+
+_ArrangedForm = tuple[Arrangement, Graph, ExactRun, float]
+"""The arrangement of a form, its graph between the scaled input and output, the run with that input, and the
+scale of the output."""
+
+
+def _arranged(
+    form: ApproximatedModel,
+    scaling: "_Scaling",
+    target: Target,
+    costs: CostTable,
+    max_plaintext_bytes: int,
+    largest_output: float,
+) -> _ArrangedForm:
+    """Return the fastest arrangement of one form of a model.
+
+    Raises:
+        ModelRefusedError: too few levels, or too large; with every reason.
+        EncodeError: results on calibration data are not finite.
+    """
+    graph, run = scaling.between(form)
+    samples, ranges = run.samples, form.fit.ranges
+    _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(form.fitted)))
+    _require_memory(least_bytes(graph), max_plaintext_bytes)
+    # Of the model itself where its input and output stay as they are.
+    changed = scaling.entering is not None or scaling.leaving is not None
+    seen = largest_values(graph, samples) if changed and len(samples) else dict(form.largest)
+    if form.trees is not None and not len(samples):
+        seen[graph.output] = 1.0
+    _bound_hidden(graph, seen)
+    margin = MARGIN if ranges.margin is None else ranges.margin
+    output_scale = _bound_output(graph, seen, margin, largest_output)
+    try:
+        chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    return chosen, graph, run, output_scale
 
 
 def _now() -> int:
@@ -204,7 +238,10 @@ def _approximated(
         return model
     measured = fit is not None and fit.calibration is not None
     return approximate(
-        model, fit, max_plaintext_bytes, lambda graph: _too_deep(graph, target, measured=measured)
+        model,
+        fit,
+        max_plaintext_bytes,
+        lambda graph: _too_deep([*forms(graph)][-1].graph, target, measured=measured),
     )
 
 

@@ -281,7 +281,7 @@ class Compilation(
         first: ModelRefusedError | None = None
         for name in presets:
             shipped = BootstrapPreset(name, stored_model())
-            if not shipped.least_seconds(self.approximated.graph.depth()) < seconds:
+            if not shipped.least_seconds(self.approximated.depth) < seconds:
                 continue
             try:
                 compiled = self._chosen(ParameterChoice(name, deep=True), batching)
