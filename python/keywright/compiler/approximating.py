@@ -32,7 +32,7 @@ from keywright.compiler.front_ends.rewriting.classical import in_standard_operat
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.compiler.front_ends.trees import onnx_ml
-from keywright.compiler.graph.commuting import forms
+from keywright.compiler.graph.commuting import Form, forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
@@ -80,7 +80,6 @@ class ApproximatedModel(Stated):
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
-        equal: for one of `forms`, the model it is a form of, and `Form.origin`.
     """
 
     graph: Graph
@@ -91,15 +90,22 @@ class ApproximatedModel(Stated):
     output: OutputCodec = field(default_factory=OutputCodec)
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
-    equal: tuple["ApproximatedModel", Mapping[int, int]] | None = None
 
     @cached_property
     def forms(self) -> tuple["ApproximatedModel", ...]:
         """The model and the same with other orders of products and sums, of which the compiler takes the
         fastest; see `keywright.compiler.graph.commuting`. One of these has no other forms."""
-        if self.trees is not None or self.equal is not None:
-            return (self,)
-        return tuple(replace(self, graph=each.graph, equal=(self, each.origin)) for each in forms(self.graph))
+        return (self,) if self.trees is not None else tuple(map(self._form, forms(self.graph)))
+
+    def _form(self, form: Form) -> "ApproximatedModel":
+        """Return the model with one order alone. What is known of its values is not measured again."""
+        result, graph = replace(self, graph=form.graph), form.graph
+        known = {number: self.largest[old] for number, old in form.origin.items()}
+        if others := graph.nodes.keys() - known.keys():
+            seen = largest_values(graph.leading_to(others), self.run.samples)
+            known |= {number: seen[number] for number in others}
+        vars(result).update(forms=(result,), largest=known)
+        return result
 
     @property
     def depth(self) -> int:
@@ -122,14 +128,7 @@ class ApproximatedModel(Stated):
         and all data run through the graph for it."""
         if self.trees is not None and not len(self.run.samples):
             return self.trees.largest
-        if self.equal is None:
-            return self._measured[0]
-        first, origin = self.equal
-        known = {number: first.largest[old] for number, old in origin.items()}
-        if others := self.graph.nodes.keys() - known.keys():
-            seen = largest_values(self.graph.leading_to(others), self.run.samples)
-            known |= {number: seen[number] for number in others}
-        return known
+        return self._measured[0]
 
     @cached_property
     def outputs(self) -> Vector:

@@ -144,8 +144,8 @@ def stacked(shape: Shape, slots: int) -> tuple[int, Shape, Box]:
 
 
 def into_box(shape: Shape, sides: Box, slots: int) -> NDArray[np.bool_]:
-    """The diagonals, (slots,), of the map that brings a left factor into its box once. Its rows are neighbours,
-    and it repeats after the next power of two; diagonals within that are used."""
+    """The diagonals, (slots,), of the map that brings a left factor into its box once. Its rows are
+    neighbours, and it repeats after the next power of two; diagonals within that are used."""
     head, feature, row = np.indices((shape.heads, shape.inner, shape.rows))
     every = sides.heads * sides.rows * sides.inner
     places = np.zeros(head.shape, np.int64)

@@ -225,9 +225,7 @@ def _gathered(
     )
 
 
-def _summed(
-    context: OperatorContext, source: EncryptedValue, into: Indices, shape: Shape
-) -> EncryptedValue:
+def _summed(context: OperatorContext, source: EncryptedValue, into: Indices, shape: Shape) -> EncryptedValue:
     """Return the sums of the elements that have the same number in ``into``; those with -1 are left out."""
     size = int(np.prod(shape, dtype=np.int64))
     origin = np.flatnonzero(into.ravel() >= 0)
