@@ -390,7 +390,7 @@ def table(record: dict[str, Any]) -> str:
     loads = [each["load"] for each in record["results"]]
     words = (
         f"`{record['command']}` on {'; '.join(record['machine'])}. The machine had other work: a load of "
-        f"{min(loads):.0f} to {max(loads):.0f}. Attackers had idle processors alone. "
+        f"{min(loads):.0f} to {max(loads):.0f}. Attackers ran while processors were idle. "
         "Times are the medians of all requests in attacked turns and in the quiet ones between them, in "
         "brackets the least and the greatest median of a turn. Ratios are those of the medians, in brackets "
         "those of the 95th percentiles. The processor columns are shares of the attacked turns: the thread "

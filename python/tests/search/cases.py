@@ -6,6 +6,8 @@ import numpy as np
 from keywright import search
 from numpy.typing import NDArray
 
+METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
+
 
 def vectors(count: int, dimension: int, seed: int = 1) -> NDArray[np.float64]:
     """Return normal vectors."""

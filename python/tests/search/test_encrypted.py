@@ -9,9 +9,8 @@ import pytest
 from keywright import search
 from keywright.errors import FormatError, MismatchError, MissingKeyError, ParameterError, SearchError
 from keywright.search.quantisation import MAX_LEVELS
-from tests.search.cases import rounded, vectors
+from tests.search.cases import METRICS, rounded, vectors
 
-METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
 BLOCK = 8192
 STORED = vectors(BLOCK + 5, 3)
 QUERY = vectors(1, 3, seed=2)[0]

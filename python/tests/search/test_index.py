@@ -22,9 +22,8 @@ from keywright.errors import (
 )
 from keywright.search.index import VectorIndex
 from keywright.search.quantisation import MAX_LEVELS
-from tests.search.cases import exact, rounded, vectors
+from tests.search.cases import METRICS, exact, rounded, vectors
 
-METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
 STORED = vectors(300, 6)
 QUERY = vectors(1, 6, seed=2)[0]
 

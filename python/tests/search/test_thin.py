@@ -17,9 +17,8 @@ from keywright.errors import (
 from keywright.search.client import BLOCK
 from keywright.search.messages import ANSWER, query_ciphertext, query_to_bytes
 from keywright.search.quantisation import MAX_LEVELS
-from tests.search.cases import rounded, vectors
+from tests.search.cases import METRICS, rounded, vectors
 
-METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
 STORED = vectors(300, 6)
 QUERY_VECTOR = vectors(1, 6, seed=2)[0]
 
