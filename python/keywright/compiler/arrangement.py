@@ -46,7 +46,8 @@ class Arrangement:
     Attributes:
         graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
         options: the candidate bootstraps; none if levels suffice.
-        layouts, lowered, work: of every value.
+        layouts, work: of every value.
+        lowered: of every linear map; empty if it is lowered again where it is needed, for these prices.
         placement: levels and bootstraps.
         batch: samples per ciphertext.
         rings: of every value.
@@ -59,6 +60,7 @@ class Arrangement:
     work: Mapping[int, LayerWork]
     placement: Placement
     batch: int
+    prices: Prices
     rings: RingChoice = field(default_factory=RingChoice)
 
     def seconds(self, samples: int) -> float:
@@ -68,11 +70,17 @@ class Arrangement:
 
     def interleaved(self) -> "Arrangement":
         """Return the arrangement of all samples that share ciphertexts."""
+        lowered = self.lowered or _lower(self.graph, self.layouts, self.prices)
         return replace(
             self,
-            layouts={n: interleave_layout(layout, self.batch) for n, layout in self.layouts.items()},
-            lowered={n: interleave_linear(linear, self.batch) for n, linear in self.lowered.items()},
+            layouts=self.interleaved_layouts,
+            lowered={n: interleave_linear(linear, self.batch) for n, linear in lowered.items()},
         )
+
+    @property
+    def interleaved_layouts(self) -> dict[int, Layout]:
+        """The layouts of all samples that share ciphertexts."""
+        return {n: interleave_layout(layout, self.batch) for n, layout in self.layouts.items()}
 
     @property
     def entry_level(self) -> int:
@@ -166,7 +174,7 @@ def _of_batches(
             placement, problem = _place(problem)
             alike = tuple(problem.options)
             kept.clear()
-            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
+            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1, prices), problem
         result, problem = kept[room]
         return _in_rings(replace(result, batch=batch), problem, target)
 
@@ -205,7 +213,7 @@ def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrang
     """Return an arrangement with the rings of its values, chosen among the target's."""
     if not target.rings:
         return arranged
-    layouts = arranged.interleaved().layouts
+    layouts = arranged.interleaved_layouts
     rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.thin)
     ring_of = rings.assign()
     switches, seconds = rings.switches(ring_of), rings.seconds(ring_of)

@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,6 +51,11 @@ NOTHING = (
 )
 
 
+_ArrangedForm = tuple[Arrangement, Graph, ExactRun, float]
+"""The arrangement of a form, its graph between the scaled input and output, the run with that input, and the
+scale of the output."""
+
+
 def compile_program(
     model: Source | ApproximatedModel,
     target: Target,
@@ -82,20 +87,65 @@ def compile_program(
         ModelRefusedError: with all reasons, each a `RefusalError`.
         EncodeError: calibration data of the wrong shape or not finite.
     """
+    approximated = _approximated(model, target, fit, max_plaintext_bytes)
+    return next(
+        compile_forms(
+            approximated,
+            target,
+            costs=costs,
+            max_plaintext_bytes=max_plaintext_bytes,
+            largest_output=largest_output,
+        )
+    )
+
+
+def compile_forms(
+    model: ApproximatedModel,
+    target: Target,
+    *,
+    slower: float = 1.0,
+    costs: CostTable | None = None,
+    max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES,
+    largest_output: float = 1.0,
+) -> Iterator[Program]:
+    """Yield programs of a model's forms, see `keywright.compiler.graph.commuting`, the fastest first.
+
+    Args:
+        slower: maximum predicted time, relative to the fastest; other forms are not assembled.
+        model, target, costs, max_plaintext_bytes, largest_output: as for `compile_program`, also for errors.
+    """
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
-    approximated = _approximated(model, target, fit, max_plaintext_bytes)
-    scaling = _Scaling.of(approximated, target)
+    scaling = _Scaling.of(model, target)
     arranged: list[_ArrangedForm] = []
     refusals: list[ModelRefusedError] = []
-    for form in approximated.forms:
+    for form in model.forms:
         try:
-            arranged.append(_arranged(form, scaling, target, costs, max_plaintext_bytes, largest_output))
+            chosen, *rest = _arranged(form, scaling, target, costs, max_plaintext_bytes, largest_output)
         except ModelRefusedError as refusal:
             refusals.append(refusal)
+        else:
+            # Diagonals of several forms together would be large.
+            arranged.append((chosen if len(model.forms) == 1 else replace(chosen, lowered={}), *rest))
     if not arranged:
         raise refusals[-1]  # of the form that takes the fewest levels
-    chosen, graph, run, output_scale = min(arranged, key=lambda each: each[0].seconds(target.samples))
+    arranged.sort(key=lambda each: each[0].seconds(target.samples))
+    most = slower * arranged[0][0].seconds(target.samples)
+    for near in arranged:
+        if near[0].seconds(target.samples) <= most:
+            yield _assembled(near, model, scaling, target, costs, max_plaintext_bytes)
+
+
+def _assembled(
+    form: _ArrangedForm,
+    approximated: ApproximatedModel,
+    scaling: "_Scaling",
+    target: Target,
+    costs: CostTable,
+    max_plaintext_bytes: int,
+) -> Program:
+    """Return the program of a form that is arranged."""
+    chosen, graph, run, output_scale = form
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
     program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
     _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
@@ -114,11 +164,6 @@ def compile_program(
         fit_report=_report(approximated, graph, run, output.leaving),
         created=_now(),
     )
-
-
-_ArrangedForm = tuple[Arrangement, Graph, ExactRun, float]
-"""The arrangement of a form, its graph between the scaled input and output, the run with that input, and the
-scale of the output."""
 
 
 def _arranged(
