@@ -1,17 +1,24 @@
 """The orders in which the compiler can compute products of a softmax, beside NumPy and beside each other."""
 
 from dataclasses import dataclass, replace
+from math import inf
+from types import SimpleNamespace
 from typing import Any
 
+import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
 from keywright.compiler.approximating import ApproximatedModel
+from keywright.compiler.compiler import compile_forms
 from keywright.compiler.graph.commuting import FACTOR_LAST, MERGED, SUMS_EVERYWHERE, forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.placement.bounding import largest_values
-from keywright.errors import ModelRefusedError
+from keywright.errors import ModelRefusedError, OutOfMemoryError
+from keywright.model.parameters.parameter_choice import Compilation
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.program.arrays import Vector
 from keywright.runtime import run_clear
 from onnx import NodeProto, helper
@@ -134,9 +141,58 @@ def test_the_order_is_chosen_by_seconds_and_named() -> None:
     each = [compiler.compile_program(form, TARGET).seconds for form in model.forms]
     program = compiler.compile_program(model, TARGET)
     assert program.seconds == min(each) < each[0]
+    assert [form.seconds for form in compile_forms(model, TARGET, slower=inf)] == sorted(each)
+    second = sorted(each)[1] / min(each)
+    for slower, count in ((second * (1 - ROUNDING), 1), (second * (1 + ROUNDING), 2)):
+        assert len([*compile_forms(model, TARGET, slower=slower)]) == count
     names = {layer.name for layer in program.layers}
     assert all(any(order in name for name in names) for order in (FACTOR_LAST, SUMS_EVERYWHERE))
     assert model.depth == min(form.graph.depth() for form in model.forms) < model.graph.depth()
+
+
+def compiled(case: Case) -> tuple[kw.Model, Vector]:
+    """A model with fine polynomials in a small ring, and its samples, (count, features)."""
+    model, samples = approximated(case)
+    source = build_model(case.nodes(), samples.shape[1:], case.constants(), opset=20)
+    parameters = kw.Parameters.from_bits(12, [50] + [40] * model.graph.depth(), [50] * 4, 40, insecure=True)
+    return kw.compile(source, samples, parameters=parameters, error=ERROR / 4, batch=1), samples
+
+
+def test_every_order_agrees_encrypted() -> None:
+    """Within the error of encryption that is predicted for it, and a factor of 4 that the prediction has."""
+    model, samples = compiled(Case(1, 4, 4, 4, 4, "causal"))
+    assert model.compilation is not None
+    orders = model.compilation.in_every_form(1)
+    assert len(orders) == 3
+    for order in orders:
+        each = kw.Model.of(order, model.compilation)
+        simulation = each.simulate(samples[:1])
+        predicted = np.abs(simulation.noisy - simulation.outputs).max()
+        error = np.abs(each.predict(samples[:1]) - run_clear(each.program, samples[:1])).max()
+        assert 0 < error < 4 * predicted < ERROR
+
+
+def test_a_limit_on_keys_takes_the_fastest_order_within_it() -> None:
+    model, _ = compiled(Case(2, 6, 6, 8, 5))
+    assert model.compilation is not None
+    plans = [each.plan for form in model.compilation.in_every_form(1) for each in form.candidates]
+    sizes = sorted({plan.stored_bytes for plan in plans})
+    for most in (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
+        chosen = model.with_keys_within(most).execution.plan
+        possible = [predict_plan(plan, stored_model()).seconds for plan in plans if plan.stored_bytes <= most]
+        assert chosen.stored_bytes <= most
+        assert predict_plan(chosen, stored_model()).seconds == min(possible)
+    with pytest.raises(OutOfMemoryError, match="allow at least") as refusal:
+        model.with_keys_within(sizes[0] - 1)
+    assert refusal.value.needed == sizes[0]
+
+
+def test_keys_decide_between_orders_of_nearly_equal_time() -> None:
+    plans = [SimpleNamespace(stored_bytes=size) for size in (5, 3, 4)]
+    orders = [SimpleNamespace(execution=SimpleNamespace(plan=plan)) for plan in plans]
+    compilation: Any = Compilation(Any)  # type: ignore[arg-type]
+    compilation._forms = lambda choice, batching, slower: orders
+    assert compilation._program(None, None) is orders[1]
 
 
 def test_maps_of_small_products_are_merged_if_levels_are_few() -> None:
