@@ -4,7 +4,9 @@
         [--tokens 32] [--batch 1] [--calibration 100] [--join] [--out FOLDER]
 
 The encoder of a BERT is compiled in each order that `keywright.compiler.graph.commuting` has, and a row is
-written for each program. The compiler takes the one with the fewest predicted seconds.
+written for each program, with the bytes in memory and the predicted seconds of its plans of keys. Without a
+limit on keys, the compiler takes the program with the fewest seconds, or with the smallest keys of those that
+take nearly as few.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from harness.folders import record_folder
 from keywright import compiler
 from keywright.compiler import Program
 from keywright.model.parameters.parameter_choice import Compilation
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.program.arrays import Vector
 
 from studies.attention.inputs.encoder import Encoder, embedded, tensors
@@ -55,7 +59,11 @@ def rows(encoder: Encoder, typical: Vector, batch: int) -> list[dict[str, object
     for form in model.forms:
         executable = Compilation(form, None, client="slots", name="encoder").for_batch(batch)
         plan = executable.execution.plan
-        keys = {"keys": len(plan.keys), "key_bytes": plan.stored_bytes}
+        plans = [
+            (each.plan.stored_bytes, predict_plan(each.plan, stored_model()).seconds)
+            for each in executable.candidates
+        ]
+        keys = {"keys": len(plan.keys), "key_bytes": plan.stored_bytes, "plans": plans}
         results.append({"tokens": encoder.tokens, **row(executable.program), **keys})
     return results
 
