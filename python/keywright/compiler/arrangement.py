@@ -47,7 +47,7 @@ class Arrangement:
         graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
         options: the candidate bootstraps; none if levels suffice.
         layouts, work: of every value.
-        lowered: of every linear map; empty if it is lowered again where it is needed, for these prices.
+        lowered: of every linear map; empty behind `without_diagonals`.
         placement: levels and bootstraps.
         batch: samples per ciphertext.
         rings: of every value.
@@ -60,7 +60,6 @@ class Arrangement:
     work: Mapping[int, LayerWork]
     placement: Placement
     batch: int
-    prices: Prices
     rings: RingChoice = field(default_factory=RingChoice)
 
     def seconds(self, samples: int) -> float:
@@ -70,12 +69,20 @@ class Arrangement:
 
     def interleaved(self) -> "Arrangement":
         """Return the arrangement of all samples that share ciphertexts."""
-        lowered = self.lowered or _lower(self.graph, self.layouts, self.prices)
         return replace(
             self,
             layouts=self.interleaved_layouts,
-            lowered={n: interleave_linear(linear, self.batch) for n, linear in lowered.items()},
+            lowered={n: interleave_linear(linear, self.batch) for n, linear in self.lowered.items()},
         )
+
+    def without_diagonals(self) -> "Arrangement":
+        """Return the arrangement without its diagonals, which are large."""
+        return replace(self, lowered={})
+
+    def with_diagonals(self, target: Target, costs: CostTable) -> "Arrangement":
+        """Return the arrangement with its diagonals, for the target and the costs that it is for."""
+        lowered = self.lowered or _lower(self.graph, self.layouts, _middle_prices(target, costs))
+        return replace(self, lowered=lowered)
 
     @property
     def interleaved_layouts(self) -> dict[int, Layout]:
@@ -149,7 +156,7 @@ def _of_batches(
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
-    prices = costs.prices((target.levels + target.exit_level) // 2)
+    prices = _middle_prices(target, costs)
     kept: dict[int, tuple[Arrangement, Problem]] = {}
     least, first, most = target.batch_range(largest_tensor(graph))
 
@@ -174,7 +181,7 @@ def _of_batches(
             placement, problem = _place(problem)
             alike = tuple(problem.options)
             kept.clear()
-            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1, prices), problem
+            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
         result, problem = kept[room]
         return _in_rings(replace(result, batch=batch), problem, target)
 
@@ -187,6 +194,10 @@ def _of_batches(
                 break
             best = tried
             yield best
+
+
+def _middle_prices(target: Target, costs: CostTable) -> Prices:
+    return costs.prices((target.levels + target.exit_level) // 2)
 
 
 def _place(problem: Problem) -> tuple[Placement, Problem]:

@@ -125,8 +125,8 @@ def compile_forms(
         except ModelRefusedError as refusal:
             refusals.append(refusal)
         else:
-            # Diagonals of several forms together would be large.
-            arranged.append((chosen if len(model.forms) == 1 else replace(chosen, lowered={}), *rest))
+            arranged.append((chosen if len(model.forms) == 1 else chosen.without_diagonals(), *rest))
+            del chosen  # diagonals of several forms together would be large
     if not arranged:
         raise refusals[-1]  # of the form that takes the fewest levels
     arranged.sort(key=lambda each: each[0].seconds(target.samples))
@@ -147,7 +147,8 @@ def _assembled(
     """Return the program of a form that is arranged."""
     chosen, graph, run, output_scale = form
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
-    program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
+    whole = chosen.with_diagonals(target, costs).interleaved()
+    program = Assembly(whole, costs, level, target.rings, inner).program()
     _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
     output = replace(
         program.output,
