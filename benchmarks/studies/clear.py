@@ -29,7 +29,7 @@ from harness.measurement.clock import timed
 from harness.measurement.machine import describe
 from numpy.typing import NDArray
 
-from studies.attention.encoder import Encoder
+from studies.attention.inputs.encoder import Encoder
 from studies.networks import square_resnet
 from studies.trees import forest
 

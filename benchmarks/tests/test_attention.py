@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
-from studies.attention import published
-from studies.attention.encoder import EPSILON, Array, Encoder
+from studies.attention.inputs import published
+from studies.attention.inputs.encoder import EPSILON, Array, Encoder
+from studies.attention.inputs.sentences import Classifier, Labelled, common, gaps, heaviest, term_weights
 from studies.attention.predicted import States
-from studies.attention.sentences import Classifier, Labelled, common, gaps, heaviest, term_weights
 
 RNG = np.random.default_rng(4)
 TOKENS, WIDTH, WIDE, VOCABULARY = 3, 4, 6, 13

@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from studies.attention.products import Box, Shape, baby_steps, box, columns, tricyclic
+from studies.attention.layouts.products import (
+    Box,
+    Shape,
+    baby_steps,
+    box,
+    columns,
+    conversion,
+    into_box,
+    tricyclic,
+)
 
 Array = NDArray[np.float64]
 
@@ -78,6 +87,27 @@ def test_tricyclic_products(heads: int, rows: int, inner: int, width: int) -> No
     assert (counts.products, counts.relinearizations) == (machine.products, relinearised)
     assert machine.rotations <= counts.rotations <= machine.rotations + 1  # one rotation of the right is by 0
     assert len(machine.steps) <= counts.steps
+
+
+@pytest.mark.parametrize(("heads", "rows", "inner"), [(2, 5, 4), (3, 4, 5), (1, 8, 3)])
+def test_factors_are_brought_into_boxes(heads: int, rows: int, inner: int) -> None:
+    slots, shape = 1 << 12, Shape(heads, rows, inner, rows)
+    sides = box(shape, slots)
+    assert isinstance(sides, Box)
+    matrices = np.random.default_rng(3).normal(size=(heads, rows, inner))
+    period = 1 << (matrices.size - 1).bit_length()
+    source = np.zeros(period)
+    source[: matrices.size] = matrices.transpose(0, 2, 1).ravel()
+    source = np.tile(source, slots // period)
+    expected = stored(matrices, (sides.heads, sides.rows, sides.inner), slots)
+    expected[sides.heads * sides.rows * sides.inner :] = 0
+    steps = np.flatnonzero(into_box(shape, sides, slots))
+    reached = np.stack([np.roll(source, -step) for step in steps])
+    places = np.flatnonzero(expected)
+    assert np.isclose(reached[:, places], expected[places]).any(axis=0).all()
+    needed = [np.isclose(turned[places], expected[places]).any() for turned in reached]
+    assert all(needed)
+    assert conversion(shape, slots)["box_diagonals"] == len(steps)
 
 
 @pytest.mark.parametrize(("heads", "tokens", "width"), [(2, 8, 3), (1, 16, 4), (3, 4, 2)])

@@ -26,9 +26,9 @@ from harness.folders import record_folder
 from harness.measurement.clock import timed
 from harness.programs.peer import peak_rss_bytes
 
-from studies.attention.encoder import Array
+from studies.attention.inputs.encoder import Array
+from studies.attention.inputs.sentences import Labelled
 from studies.attention.process import apart, append, command, prepare, read_options, recorded
-from studies.attention.sentences import Labelled
 
 
 def texts(options: argparse.Namespace) -> Array:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .encoder import Array
-from .published import Head
-from .sentences import Classifier, term_weights
+from .inputs.encoder import Array
+from .inputs.published import Head
+from .inputs.sentences import Classifier, term_weights
 
 
 @dataclass(frozen=True)

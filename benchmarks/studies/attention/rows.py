@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .encoder import Array
+from .inputs.encoder import Array
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,12 @@ from harness.programs.peer import peak_rss_bytes
 from keywright.runtime import run_clear, simulate
 from onnx.reference import ReferenceEvaluator
 
-from . import published
-from .encoder import Array, Encoder, embedded, tensors
+from .inputs import published
+from .inputs.encoder import Array, Encoder, embedded, tensors
+from .inputs.sentences import Classifier, Labelled, common, gaps, read_out, term_weights
 from .predicted import States
 from .process import apart, append, command, prepare, read_options, recorded
 from .rows import Compared, Compiled, Row
-from .sentences import Classifier, Labelled, common, gaps, read_out, term_weights
 
 SIMULATED = 4
 """Calibration sentences on which the errors of encryption are simulated."""

@@ -22,9 +22,9 @@ from harness.measurement.clock import timed
 from torch import nn
 from torch.nn import functional
 
-from studies.attention.encoder import Array
+from studies.attention.inputs.encoder import Array
+from studies.attention.inputs.sentences import Labelled
 from studies.attention.process import append, command, recorded
-from studies.attention.sentences import Labelled
 
 BATCH = 32
 """Sentences of a step."""

@@ -35,8 +35,8 @@ def windows(folder: Path) -> Array:
 def load(folder: Path) -> Case:
     """The encoder behind the embeddings of 32 tokens; the client weighs terms by its last states."""
     from onnx.reference import ReferenceEvaluator
-    from studies.attention.encoder import Encoder, embedded, tensors
-    from studies.attention.sentences import heaviest, term_weights
+    from studies.attention.inputs.encoder import Encoder, embedded, tensors
+    from studies.attention.inputs.sentences import heaviest, term_weights
 
     weights = tensors(folder / "cognition" / "model" / "model.safetensors")
     model = Encoder(weights, TOKENS).model()

@@ -32,10 +32,11 @@ from keywright.compiler.front_ends.rewriting.classical import in_standard_operat
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.compiler.front_ends.trees import onnx_ml
+from keywright.compiler.graph.commuting import Form, forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.compiler.placement.bounding import largest_and_outputs
+from keywright.compiler.placement.bounding import largest_and_outputs, largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import EncodedEnsemble, Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
@@ -89,6 +90,27 @@ class ApproximatedModel(Stated):
     output: OutputCodec = field(default_factory=OutputCodec)
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
+
+    @cached_property
+    def forms(self) -> tuple["ApproximatedModel", ...]:
+        """The model and the same with other orders of products and sums, of which the compiler takes the
+        fastest; see `keywright.compiler.graph.commuting`. One of these has no other forms."""
+        return (self,) if self.trees is not None else tuple(map(self._form, forms(self.graph)))
+
+    def _form(self, form: Form) -> "ApproximatedModel":
+        """Return the model with one order alone. What is known of its values is not measured again."""
+        result, graph = replace(self, graph=form.graph), form.graph
+        known = {number: self.largest[old] for number, old in form.origin.items()}
+        if others := graph.nodes.keys() - known.keys():
+            seen = largest_values(graph.leading_to(others), self.run.samples)
+            known |= {number: seen[number] for number in others}
+        vars(result).update(forms=(result,), largest=known)
+        return result
+
+    @property
+    def depth(self) -> int:
+        """Levels that the shallowest form consumes."""
+        return min(form.graph.depth() for form in self.forms)
 
     @property
     def least_log_scale(self) -> int:

@@ -46,7 +46,8 @@ class Arrangement:
     Attributes:
         graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
         options: the candidate bootstraps; none if levels suffice.
-        layouts, lowered, work: of every value.
+        layouts, work: of every value.
+        lowered: of every linear map; empty behind `without_diagonals`.
         placement: levels and bootstraps.
         batch: samples per ciphertext.
         rings: of every value.
@@ -70,9 +71,23 @@ class Arrangement:
         """Return the arrangement of all samples that share ciphertexts."""
         return replace(
             self,
-            layouts={n: interleave_layout(layout, self.batch) for n, layout in self.layouts.items()},
+            layouts=self.interleaved_layouts,
             lowered={n: interleave_linear(linear, self.batch) for n, linear in self.lowered.items()},
         )
+
+    def without_diagonals(self) -> "Arrangement":
+        """Return the arrangement without its diagonals, which are large."""
+        return replace(self, lowered={})
+
+    def with_diagonals(self, target: Target, costs: CostTable) -> "Arrangement":
+        """Return the arrangement with its diagonals, for the target and the costs that it is for."""
+        lowered = self.lowered or _lower(self.graph, self.layouts, _middle_prices(target, costs))
+        return replace(self, lowered=lowered)
+
+    @property
+    def interleaved_layouts(self) -> dict[int, Layout]:
+        """The layouts of all samples that share ciphertexts."""
+        return {n: interleave_layout(layout, self.batch) for n, layout in self.layouts.items()}
 
     @property
     def entry_level(self) -> int:
@@ -141,7 +156,7 @@ def _of_batches(
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
-    prices = costs.prices((target.levels + target.exit_level) // 2)
+    prices = _middle_prices(target, costs)
     kept: dict[int, tuple[Arrangement, Problem]] = {}
     least, first, most = target.batch_range(largest_tensor(graph))
 
@@ -181,6 +196,10 @@ def _of_batches(
             yield best
 
 
+def _middle_prices(target: Target, costs: CostTable) -> Prices:
+    return costs.prices((target.levels + target.exit_level) // 2)
+
+
 def _place(problem: Problem) -> tuple[Placement, Problem]:
     """Return the fastest placement in which all bootstraps have one output level, and the problem with these
     bootstraps alone.
@@ -205,7 +224,7 @@ def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrang
     """Return an arrangement with the rings of its values, chosen among the target's."""
     if not target.rings:
         return arranged
-    layouts = arranged.interleaved().layouts
+    layouts = arranged.interleaved_layouts
     rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.thin)
     ring_of = rings.assign()
     switches, seconds = rings.switches(ring_of), rings.seconds(ring_of)

@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.image import computes_nothing
 from keywright.compiler.activations.polynomial_choice import report
 from keywright.compiler.activations.ranges import MARGIN, ExactRun, require_moderate
+from keywright.compiler.graph.commuting import forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial, Shift
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.placement.bounding import largest_values
@@ -35,7 +36,7 @@ from keywright.program.operands.normalisation import (
 from keywright.program.program import Program
 
 from .approximating import ApproximatedModel, Source, approximate, least_bytes
-from .arrangement import arrange
+from .arrangement import Arrangement, arrange
 from .assembly import Assembly
 from .limits import MAX_PLAINTEXT_BYTES
 
@@ -50,6 +51,11 @@ NOTHING = (
 )
 
 
+_ArrangedForm = tuple[Arrangement, Graph, ExactRun, float]
+"""The arrangement of a form, its graph between the scaled input and output, the run with that input, and the
+scale of the output."""
+
+
 def compile_program(
     model: Source | ApproximatedModel,
     target: Target,
@@ -61,7 +67,8 @@ def compile_program(
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
-    Consecutive linear layers are merged. Batch normalization and the mapping of activation ranges are
+    Consecutive linear layers are merged. Products and sums of a softmax stand in the fastest order; see
+    `keywright.compiler.graph.commuting`. Batch normalization and the mapping of activation ranges are
     absorbed by the layers around them. Activations of degree 2 become one product. Every value is at the
     lowest possible level. If levels do not suffice, values are bootstrapped: see
     `keywright.compiler.placement.placement`.
@@ -80,28 +87,68 @@ def compile_program(
         ModelRefusedError: with all reasons, each a `RefusalError`.
         EncodeError: calibration data of the wrong shape or not finite.
     """
+    approximated = _approximated(model, target, fit, max_plaintext_bytes)
+    return next(
+        compile_forms(
+            approximated,
+            target,
+            costs=costs,
+            max_plaintext_bytes=max_plaintext_bytes,
+            largest_output=largest_output,
+        )
+    )
+
+
+def compile_forms(
+    model: ApproximatedModel,
+    target: Target,
+    *,
+    slower: float = 1.0,
+    costs: CostTable | None = None,
+    max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES,
+    largest_output: float = 1.0,
+) -> Iterator[Program]:
+    """Yield programs of a model's forms, see `keywright.compiler.graph.commuting`, the fastest first.
+
+    Args:
+        slower: maximum predicted time, relative to the fastest; other forms are not assembled.
+        model, target, costs, max_plaintext_bytes, largest_output: as for `compile_program`, also for errors.
+    """
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
-    approximated = _approximated(model, target, fit, max_plaintext_bytes)
-    scaling = _Scaling.of(approximated, target)
-    graph, run = scaling.between(approximated)
-    samples, ranges = run.samples, approximated.fit.ranges
-    _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
-    _require_memory(least_bytes(graph), max_plaintext_bytes)
-    # Of the model itself where its input and output stay as they are.
-    changed = scaling.entering is not None or scaling.leaving is not None
-    seen = largest_values(graph, samples) if changed and len(samples) else dict(approximated.largest)
-    if approximated.trees is not None and not len(samples):
-        seen[graph.output] = 1.0
-    _bound_hidden(graph, seen)
-    margin = MARGIN if ranges.margin is None else ranges.margin
-    output_scale = _bound_output(graph, seen, margin, largest_output)
-    try:
-        chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
-    except RefusalError as reason:
-        raise ModelRefusedError([reason]) from reason
+    scaling = _Scaling.of(model, target)
+    arranged: list[_ArrangedForm] = []
+    refusals: list[ModelRefusedError] = []
+    for form in model.forms:
+        try:
+            chosen, *rest = _arranged(form, scaling, target, costs, max_plaintext_bytes, largest_output)
+        except ModelRefusedError as refusal:
+            refusals.append(refusal)
+        else:
+            arranged.append((chosen if len(model.forms) == 1 else chosen.without_diagonals(), *rest))
+            del chosen  # diagonals of several forms together would be large
+    if not arranged:
+        raise refusals[-1]  # of the form that takes the fewest levels
+    arranged.sort(key=lambda each: each[0].seconds(target.samples))
+    most = slower * arranged[0][0].seconds(target.samples)
+    for near in arranged:
+        if near[0].seconds(target.samples) <= most:
+            yield _assembled(near, model, scaling, target, costs, max_plaintext_bytes)
+
+
+def _assembled(
+    form: _ArrangedForm,
+    approximated: ApproximatedModel,
+    scaling: "_Scaling",
+    target: Target,
+    costs: CostTable,
+    max_plaintext_bytes: int,
+) -> Program:
+    """Return the program of a form that is arranged."""
+    chosen, graph, run, output_scale = form
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
-    program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
+    whole = chosen.with_diagonals(target, costs).interleaved()
+    program = Assembly(whole, costs, level, target.rings, inner).program()
     _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
     output = replace(
         program.output,
@@ -118,6 +165,39 @@ def compile_program(
         fit_report=_report(approximated, graph, run, output.leaving),
         created=_now(),
     )
+
+
+def _arranged(
+    form: ApproximatedModel,
+    scaling: "_Scaling",
+    target: Target,
+    costs: CostTable,
+    max_plaintext_bytes: int,
+    largest_output: float,
+) -> _ArrangedForm:
+    """Return the fastest arrangement of one form of a model.
+
+    Raises:
+        ModelRefusedError: too few levels, or too large; with every reason.
+        EncodeError: results on calibration data are not finite.
+    """
+    graph, run = scaling.between(form)
+    samples, ranges = run.samples, form.fit.ranges
+    _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(form.fitted)))
+    _require_memory(least_bytes(graph), max_plaintext_bytes)
+    # Of the model itself where its input and output stay as they are.
+    changed = scaling.entering is not None or scaling.leaving is not None
+    seen = largest_values(graph, samples) if changed and len(samples) else dict(form.largest)
+    if form.trees is not None and not len(samples):
+        seen[graph.output] = 1.0
+    _bound_hidden(graph, seen)
+    margin = MARGIN if ranges.margin is None else ranges.margin
+    output_scale = _bound_output(graph, seen, margin, largest_output)
+    try:
+        chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    return chosen, graph, run, output_scale
 
 
 def _now() -> int:
@@ -204,7 +284,10 @@ def _approximated(
         return model
     measured = fit is not None and fit.calibration is not None
     return approximate(
-        model, fit, max_plaintext_bytes, lambda graph: _too_deep(graph, target, measured=measured)
+        model,
+        fit,
+        max_plaintext_bytes,
+        lambda graph: _too_deep([*forms(graph)][-1].graph, target, measured=measured),
     )
 
 

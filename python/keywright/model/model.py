@@ -1,6 +1,7 @@
 """A model: a program with its parameters, for clients that encrypt slots or for thin clients."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
@@ -94,21 +96,51 @@ class Model(
 
     def with_keys_within(self, most: int) -> "Model":
         """Return the model with the fastest keys whose size in a server's memory is at most ``most`` bytes.
+        If the network has several forms, such as orders of the products of attention, a compiled model is in
+        the form that is fastest with such keys.
 
         Raises:
             OutOfMemoryError: no keys are that small.
         """
-        return self.with_plan(fastest_within(self.candidates, most).plan)
+
+        def planned(model: Executable) -> tuple[float, PlanExecution]:
+            execution = fastest_within(model.candidates, most)
+            return predict_plan(execution.plan, stored_model()).seconds, execution
+
+        return self._in_fastest_form(planned)
 
     def with_server_within(self, budget: int) -> "Model":
-        """Return the model with the fastest keys for a server's process of at most ``budget`` bytes.
+        """Return the model with the fastest keys for a server's process of at most ``budget`` bytes; of a
+        compiled model, also in the fastest form, as for `with_keys_within`.
 
         Raises:
             OutOfMemoryError: nothing fits the budget.
         """
-        return self.with_plan(
-            self.plan_memory(Process(resident_bytes(), makes_keys=False), budget).execution.plan
-        )
+
+        def planned(model: Executable) -> tuple[float, PlanExecution]:
+            process = model.plan_memory(Process(resident_bytes(), makes_keys=False), budget)
+            return process.seconds, process.execution
+
+        return self._in_fastest_form(planned)
+
+    def _in_fastest_form(self, planned: Callable[[Executable], tuple[float, PlanExecution]]) -> "Model":
+        """Return the model in the form that is fastest with the keys that a function times, and with these
+        keys. Raises `OutOfMemoryError` if the function does for every form."""
+        compilation = self.compilation
+        if compilation is None or self.key_plan is not None or len(compilation.approximated.forms) == 1:
+            return self.with_plan(planned(self)[1].plan)
+        results: list[tuple[float, PlanExecution, Executable]] = []
+        refusals: list[OutOfMemoryError] = []
+        for form in compilation.in_every_form(self.program.batch):
+            try:
+                results.append((*planned(form), form))
+            except OutOfMemoryError as refusal:
+                refusals.append(refusal)
+        if not results:
+            raise min(refusals, key=lambda refusal: refusal.needed)
+        _, execution, fastest = min(results, key=lambda result: result[0])
+        model = Model.of(fastest, compilation, fixed_batch=self.fixed_batch)
+        return model.with_plan(execution.plan)
 
     def plan_batches(
         self, samples: int, budget: int | None = None, key_memory: int | None = None

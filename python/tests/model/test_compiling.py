@@ -24,7 +24,7 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
             raise ModelRefusedError([too_deep(depth, 0, [name])])
         return SimpleNamespace(program=SimpleNamespace(seconds=seconds[name]))
 
-    model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
+    model: Any = SimpleNamespace(depth=depth)
     compilation: Any = Compilation(model)
     compilation._program = compiled
     return compilation._faster(DEEP_PRESETS, None)[0].ring, asked

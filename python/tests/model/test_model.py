@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ from keywright import compiler
 from keywright._progress import Advance, silent
 from keywright._units import format_bytes
 from keywright.cli import main
+from keywright.compiler.compiler import compile_forms
 from keywright.errors import (
     EncodeError,
     FolderError,
@@ -285,14 +286,13 @@ def test_each_batch_is_compiled_once(
     perceptron: onnx.ModelProto, typical: Vector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[int] = []
-    compile_program = compiler.compile_program
 
-    def noted(*arguments: Any, **options: Any) -> compiler.Program:
-        program = compile_program(*arguments, **options)
-        compiled.append(program.batch)
-        return program
+    def noted(*arguments: Any, **options: Any) -> Iterator[compiler.Program]:
+        for program in compile_forms(*arguments, **options):
+            compiled.append(program.batch)
+            yield program
 
-    monkeypatch.setattr("keywright.model.parameters.parameter_choice.compile_program", noted)
+    monkeypatch.setattr("keywright.model.parameters.parameter_choice.compile_forms", noted)
     one = kw.compile(perceptron, typical, parameters=small())
     assert compiled == [1]
     for count in (1, 1, 16, 9, 16):

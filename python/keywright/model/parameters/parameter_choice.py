@@ -9,7 +9,7 @@ from keywright._copies import Unchanging, Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.compiler import compile_program
+from keywright.compiler.compiler import compile_forms
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
 from keywright.errors import ModelRefusedError, OutOfMemoryError
@@ -22,6 +22,7 @@ from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans, shipped_plan
+from keywright.plan.search.network_planner import SLOWER
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.operands.normalisation import HEADROOM
 from keywright.program.program import Program
@@ -193,12 +194,27 @@ class Compilation(
     def _chosen(self, choice: ParameterChoice, batching: "_Batching") -> _Chosen:
         return choice, self._program(choice, batching)
 
-    def _program(self, choice: ParameterChoice, batching: "_Batching") -> Executable:
-        if isinstance(choice.ring, Ring):
-            return self._levelled(choice.ring, batching)
-        return self._of_preset(choice, BootstrapPreset(choice.ring, stored_model()), batching)
+    def in_every_form(self, batch: int) -> list[Executable]:
+        """Return the programs of a batch in all forms of the network that can be compiled for the parameters
+        of the first program; see `keywright.compiler.graph.commuting`."""
+        assert self._choice is not None
+        return self._forms(self._choice, _Batching(1, batch), inf)
 
-    def _levelled(self, ring: Ring, batching: "_Batching") -> Executable:
+    def _program(self, choice: ParameterChoice, batching: "_Batching") -> Executable:
+        """Return the program of the fastest form of the network, or of one that is nearly as fast and has
+        smaller keys."""
+        compiled = self._forms(choice, batching, SLOWER)
+        if len(compiled) == 1:
+            return compiled[0]
+        return min(compiled, key=lambda each: each.execution.plan.stored_bytes)
+
+    def _forms(self, choice: ParameterChoice, batching: "_Batching", slower: float) -> list[Executable]:
+        """Compile the forms of the network; see `compile_forms`."""
+        if isinstance(choice.ring, Ring):
+            return self._levelled(choice.ring, batching, slower)
+        return self._of_preset(choice, BootstrapPreset(choice.ring, stored_model()), batching, slower)
+
+    def _levelled(self, ring: Ring, batching: "_Batching", slower: float) -> list[Executable]:
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
@@ -206,17 +222,18 @@ class Compilation(
             levels=parameters.max_level if ring.levels is None else ring.levels,
             output_level=_lowest(parameters),
         )
-        program = compile_program(
+        programs = compile_forms(
             self.approximated,
             target,
+            slower=slower,
             costs=cost_table(parameters),
             largest_output=_largest_output(parameters, target),
         )
-        return Executable(self._name, program, parameters, labels=self._labels)
+        return [Executable(self._name, program, parameters, labels=self._labels) for program in programs]
 
     def _of_preset(
-        self, choice: ParameterChoice, shipped: BootstrapPreset, batching: "_Batching"
-    ) -> Executable:
+        self, choice: ParameterChoice, shipped: BootstrapPreset, batching: "_Batching", slower: float
+    ) -> list[Executable]:
         """Compile for a preset of bootstraps: with these between layers, and smaller rings between them; or
         for its ring alone, the only one for which clients without this package have keys."""
         thin, plan, options = self._client == "thin", shipped.plan, dict[str, Any]()
@@ -227,11 +244,18 @@ class Compilation(
         costs = None if choice.deep else cost_table(plan.parameters, [])
         target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
         largest = _largest_output(plan.parameters, target)
-        program = compile_program(self.approximated, target, costs=costs, largest_output=largest)
+        programs = compile_forms(
+            self.approximated, target, slower=slower, costs=costs, largest_output=largest
+        )
+        return [self._bootstrapped(program, choice, shipped) for program in programs]
+
+    def _bootstrapped(
+        self, program: Program, choice: ParameterChoice, shipped: BootstrapPreset
+    ) -> Executable:
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)
         entry = None
-        if thin:
+        if self._client == "thin":
             literal = deep_literal(deep_entry(program)) if choice.deep else {"preset": shipped.name}
             entry = read_entry(program, plans, parameters, literal)
         return Executable(self._name, program, parameters, plans, entry, self._labels)
@@ -281,7 +305,7 @@ class Compilation(
         first: ModelRefusedError | None = None
         for name in presets:
             shipped = BootstrapPreset(name, stored_model())
-            if not shipped.least_seconds(self.approximated.graph.depth()) < seconds:
+            if not shipped.least_seconds(self.approximated.depth) < seconds:
                 continue
             try:
                 compiled = self._chosen(ParameterChoice(name, deep=True), batching)

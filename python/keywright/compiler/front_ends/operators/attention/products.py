@@ -22,9 +22,6 @@ from keywright.program.arrays import Shape
 SHORTER = "compile for shorter sequences, or for windows of them"
 """Advice for models whose products or softmaxes have too many elements."""
 
-SMALL = 1 << 11
-"""Joint elements up to which maps are merged: they take levels rather than few diagonals to heart."""
-
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -155,18 +152,13 @@ def _to_diagonals(context: OperatorContext, left: Factor, right: Factor) -> Encr
     turn = int(rows == columns > 1)
     joint = (columns, stack, inner, rows)
     d, b, k, m = np.indices(joint)
-    large = d.size > SMALL
-    first = _stored(context, left.transposed, large)
-    second = _stored(context, right, large)
+    first, second = _stored(context, left.transposed), _stored(context, right)
     a = _gathered(context, first, (b * inner + k) * rows + m)
     c = _gathered(context, second, (b * inner + k) * columns + (m * turn + d) % columns)
-    product = context.product(a, c)
-    places, sums = _places(columns, stack, 1, 1), (d * stack + b) * rows + m
-    if large:
-        halfway, places = _sums_of(columns, stack, inner)
-        product = _summed(context, product, halfway[..., None] * rows + m, (int(halfway.max()) + 1, rows))
-        sums = _rows_behind(halfway, places, rows)
-    result = _summed(context, product, sums, (columns, stack, rows))
+    halfway, places = _sums_of(columns, stack, inner)
+    into, shape = halfway[..., None] * rows + m, (int(halfway.max()) + 1, rows)
+    partial = _summed(context, context.product(a, c), into, shape)
+    result = _summed(context, partial, _rows_behind(halfway, places, rows), (columns, stack, rows))
     return _viewed(result, _diagonal_order(places, rows, turn))
 
 
@@ -177,18 +169,14 @@ def _from_diagonals(
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
     joint = (inner, stack, columns, rows)
     d, b, n, m = np.indices(joint)
-    large = d.size > SMALL
-    second = _stored(context, right.transposed, large)
+    second = _stored(context, right.transposed)
     c = _gathered(context, second, (b * columns + n) * inner + (m * turn + d) % inner)
+    halfway, _ = _sums_of(inner, stack, columns)
     first = replace(left.value, shape=(inner, stack, rows), order=None)
-    own = places[d, b] * rows + m
-    if large:
-        halfway, _ = _sums_of(inner, stack, columns)
-        first = _gathered(context, first, _rows_behind(halfway, places, rows), separate=True)
-        own = halfway[..., None] * rows + m
-    a = _gathered(context, first, own)
+    first = _gathered(context, first, _rows_behind(halfway, places, rows), separate=True)
+    a = _gathered(context, first, halfway[..., None] * rows + m)
     product = context.product(a, c)
-    result = _summed(context, product, (b * columns + n) * rows + m, (stack, columns, rows), separate=large)
+    result = _summed(context, product, (b * columns + n) * rows + m, (stack, columns, rows))
     b, m, n = np.indices((stack, rows, columns))
     return _viewed(result, np.asarray((b * columns + n) * rows + m, np.int64))
 
@@ -197,7 +185,7 @@ def _viewed(value: EncryptedValue, order: Indices) -> EncryptedValue:
     return EncryptedValue(value.number, order.shape, order)
 
 
-def _stored(context: OperatorContext, factor: Factor, separate: bool) -> EncryptedValue:
+def _stored(context: OperatorContext, factor: Factor) -> EncryptedValue:
     """Return a stack of matrices as a value that is stored in their order. A map that reorders is part of the
     map that made the value."""
     source, numbers = _origin(context, factor.value.number), factor.numbers
@@ -205,7 +193,7 @@ def _stored(context: OperatorContext, factor: Factor, separate: bool) -> Encrypt
     base = EncryptedValue(number, (len(chosen),))
     numbers = chosen[numbers]
     shape = numbers.shape
-    return context.linear(base, shape, picking(base, numbers), laid_out=(numbers.size,), separate=separate)
+    return context.linear(base, shape, picking(base, numbers), laid_out=(numbers.size,), separate=True)
 
 
 def _origin(context: OperatorContext, number: int) -> tuple[int, Indices]:
@@ -237,16 +225,14 @@ def _gathered(
     )
 
 
-def _summed(
-    context: OperatorContext, source: EncryptedValue, into: Indices, shape: Shape, *, separate: bool = True
-) -> EncryptedValue:
+def _summed(context: OperatorContext, source: EncryptedValue, into: Indices, shape: Shape) -> EncryptedValue:
     """Return the sums of the elements that have the same number in ``into``; those with -1 are left out."""
     size = int(np.prod(shape, dtype=np.int64))
     origin = np.flatnonzero(into.ravel() >= 0)
     matrix = SparseMatrix.from_distinct(
         (size, source.size), into.ravel()[origin], origin, np.ones(origin.size)
     )
-    return context.linear(source, shape, matrix, laid_out=(size,), separate=separate)
+    return context.linear(source, shape, matrix, laid_out=(size,), separate=True)
 
 
 def _mismatch(context: OperatorContext, left: EncryptedValue, right: EncryptedValue) -> Exception:

@@ -26,7 +26,7 @@ from keywright.errors.refusals.operators import too_far_apart
 from keywright.program.arrays import Vector
 
 from .masks import shown_elements
-from .products import SHORTER, SMALL
+from .products import SHORTER
 
 WIDEST = 64.0
 """Ratio of the largest calibrated sum of exponentials to the smallest possible one above which the operand is
@@ -132,8 +132,7 @@ def _centred(
         shape = source.size, source.size
         matrix = SparseMatrix.from_distinct(shape, into.ravel(), origin.ravel(), values.ravel())
     laid_out = context.laid_out(source)
-    large = source.size > SMALL
-    result = context.linear(source, source.shape, matrix, laid_out=laid_out, separate=large)
+    result = context.linear(source, source.shape, matrix, laid_out=laid_out, separate=True)
     return replace(result, order=source.order)
 
 

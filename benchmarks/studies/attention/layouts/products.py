@@ -1,6 +1,6 @@
 """Operations of attention's products, by the layouts of the literature beside a compiled program.
 
-    cd benchmarks && python -m studies.attention.products --shape TOKENS,HEADS,WIDTH[,SENTENCES]
+    cd benchmarks && python -m studies.attention.layouts.products --shape TOKENS,HEADS,WIDTH[,SENTENCES]
         [--program program.kwp] [--slots 32768] [--out FOLDER]
 
 For each layout, a row counts the operations of the scores (queries by keys) and of the mixes (weights by
@@ -10,7 +10,8 @@ a program, and a row of its own has the predicted seconds of the whole by kind o
 `tricyclic` (ePrint 2025/1200): the heads' matrices are stored along the diagonal of a box whose sides have no
 common divisor, which the heads, tokens and features are padded to. A product sums ``inner`` products of
 rotated ciphertexts; the rotations of the left factor are cut in baby and giant steps. The result is repeated
-for the next product, which takes a mask, and a level.
+for the next product, which takes a mask, and a level. Rows also have the map that brings a left factor into
+the box from where the compiler stores it, feature by feature: its diagonals, rotations and seconds.
 
 `columns` (interleaved batches of MOAI, ePrint 2025/991): a ciphertext has one feature of all tokens of as
 many sentences as fit; scores are stored by diagonals, and rotations of both factors are cut in baby and giant
@@ -26,9 +27,14 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil, gcd, log2
 from pathlib import Path
 
+import numpy as np
 from harness.folders import record_folder
 from keywright import compiler
 from keywright.compiler import Program
+from keywright.compiler.layout.lowering import best_n1
+from keywright.compiler.placement.costs import CostTable
+from keywright.program.operands.layout import next_power_of_two
+from numpy.typing import NDArray
 
 from studies.attention.process import append, command
 
@@ -127,12 +133,45 @@ def _coprime(least: int, other: int) -> Iterator[int]:
     return (size for size in range(least, least + MARGIN) if gcd(size, other) == 1)
 
 
-def tricyclic(shape: Shape, slots: int) -> Counts:
-    """A product in as few stacks as the slots hold, one after the other."""
-    stacks, sides = 0, None
+def stacked(shape: Shape, slots: int) -> tuple[int, Shape, Box]:
+    """The fewest stacks that the slots hold, the shape of one, and its box."""
+    stacks, each, sides = 1, shape, box(shape, slots)
     while sides is None:
         stacks += 1
-        sides = box(Shape(ceil(shape.heads / stacks), shape.rows, shape.inner, shape.columns), slots)
+        each = replace(shape, heads=ceil(shape.heads / stacks))
+        sides = box(each, slots)
+    return stacks, each, sides
+
+
+def into_box(shape: Shape, sides: Box, slots: int) -> NDArray[np.bool_]:
+    """The diagonals, (slots,), of the map that brings a left factor into its box once. Its rows are
+    neighbours, and it repeats after the next power of two; diagonals within that are used."""
+    head, feature, row = np.indices((shape.heads, shape.inner, shape.rows))
+    every = sides.heads * sides.rows * sides.inner
+    places = np.zeros(head.shape, np.int64)
+    for rest, divisor in ((head, sides.heads), (row, sides.rows), (feature, sides.inner)):
+        other = every // divisor
+        places += rest * other * pow(other, -1, divisor)
+    period = min(next_power_of_two(head.size), slots)
+    used = np.zeros(slots, bool)
+    used[((head * shape.inner + feature) * shape.rows + row - places % every) % period] = True
+    return used
+
+
+def conversion(shape: Shape, slots: int, level: int = 6) -> dict[str, float]:
+    """What these maps take for all stacks, with the fewest seconds at a level."""
+    stacks, each, sides = stacked(shape, slots)
+    used, costs = into_box(each, sides, slots), CostTable.default()
+    babies, seconds = best_n1(used[None], costs.prices(level))
+    steps = np.flatnonzero(used)
+    rotations = sum(int(np.count_nonzero(np.unique(part))) for part in divmod(steps, babies))
+    counts = {"box_diagonals": len(steps), "box_rotations": rotations, "box_seconds": seconds}
+    return {name: stacks * count for name, count in counts.items()}
+
+
+def tricyclic(shape: Shape, slots: int) -> Counts:
+    """A product in as few stacks as the slots hold, one after the other."""
+    stacks, _, sides = stacked(shape, slots)
     babies, giants = sides.steps
     partly = sides.stored << sides.doublings > slots and sides.doublings > 1  # the last one, of a part
     rotations = (babies - 1) + (sides.inner - 1) + (giants - 1) + sides.doublings + partly
@@ -194,7 +233,7 @@ def _of_layers(program: Program, name: str) -> Counts:
 
 def main() -> None:
     """Count and record."""
-    parser = command("studies.attention.products", __doc__)
+    parser = command("studies.attention.layouts.products", __doc__)
     parser.add_argument(
         "--shape", type=_sizes, required=True, help="tokens, heads, width of a head, sentences"
     )
@@ -224,6 +263,7 @@ def main() -> None:
         rows |= {(name, "diagonals"): each for name, each in zip(shapes, compiled(program), strict=True)}
     for (name, layout), counts in rows.items():
         row = {"tokens": tokens, "heads": heads, "width": width, "product": name, "layout": layout}
+        row |= conversion(shapes[name], options.slots) if layout == "tricyclic" else {}
         append(file, row | asdict(counts))
         print(row | asdict(counts), flush=True)
 

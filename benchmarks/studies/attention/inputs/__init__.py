@@ -1,0 +1,1 @@
+"""The encoder, its published weights, and sentences."""

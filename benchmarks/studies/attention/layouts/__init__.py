@@ -1,0 +1,1 @@
+"""Layouts and orders of the products of attention, counted."""
