@@ -246,6 +246,15 @@ def test_a_sparse_secret_decrypts() -> None:
     assert square.ciphertext.error_bound < square_of_dense.ciphertext.error_bound
 
 
+@pytest.mark.parametrize("zero", [0, 0.0, np.int8(0), [0] * SLOTS])
+def test_products_with_zero_are_decrypted(pair: Pair, zero: Any) -> None:
+    """They were refused as values beyond the modulus."""
+    for product in (pair.x * zero, zero * pair.x):
+        assert pair.error(product, 0.0) <= product.error_bound
+        assert pair.error(product + 1, 1.0) <= (product + 1).error_bound
+        assert pair.error(product + pair.y, pair.w) <= (product + pair.y).error_bound
+
+
 def test_what_cannot_be_divided(pair: Pair) -> None:
     with pytest.raises(ZeroDivisionError):
         pair.x / np.array([1.0, 0.0])
