@@ -1,4 +1,4 @@
-"""Ctrl-C in the requests of an upload: it ends at once, nothing that is left counts, and the next call works."""
+"""Ctrl-C in the requests of an upload: it ends at once, nothing that is left counts, and the next works."""
 
 from __future__ import annotations
 
