@@ -211,6 +211,23 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    /// In a shared folder, others can rename what is being written, and put their own under its name.
+    #[test]
+    fn nothing_is_written_through_a_link_that_has_a_temporary_name() {
+        use std::io::Write;
+        let folder = folder_of_test("swapped");
+        let (victim, moved) = (folder.join("victim"), folder.join("moved"));
+        fs::write(&victim, b"theirs").unwrap();
+        let (temporary, mut file) = TemporaryFile::beside(&folder.join("keys"), true).unwrap();
+        fs::rename(temporary.path(), &moved).unwrap();
+        std::os::unix::fs::symlink(&victim, temporary.path()).unwrap();
+        file.write_all(b"secret").unwrap();
+        drop(temporary);
+        assert_eq!(fs::read(&victim).unwrap(), b"theirs");
+        assert_eq!(fs::read(&moved).unwrap(), b"secret");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
     #[test]
     fn links_end_where_they_lead() {
         use std::os::unix::fs::symlink;
