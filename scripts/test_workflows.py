@@ -53,6 +53,13 @@ def test_tests_run_on_every_system_and_python() -> None:
     assert {system.partition("-")[0] for system in systems} == {"ubuntu", "macos", "windows"}
 
 
+def test_tests_run_once_in_a_bare_environment() -> None:
+    """One failed where TERM was dumb."""
+    jobs = yaml.safe_load((FOLDER / "test.yml").read_text())["jobs"].values()
+    bare = [job for job in jobs if job.get("env", {}).get("TERM") == "dumb"]
+    assert [step["run"] for job in bare for step in job["steps"] if "run" in step] == ["make test-lowest"]
+
+
 def test_what_is_built_elsewhere_uses_the_same_maturin() -> None:
     (built,) = [step for step in steps(FOLDER / "release.yml") if "maturin-action" in str(step.get("uses"))]
     pinned = re.search(r"^maturin==(\S+)", (ROOT / "requirements/dist.txt").read_text(), re.MULTILINE)

@@ -8,6 +8,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,11 @@ leftovers stay on Windows and on file systems without `flock`."""
 
 NAME_BYTES = 200
 """Bytes of a name that its temporary file has in its own, which would otherwise become too long."""
+
+LOCK_S = 120.0
+"""How long the lock of a file is waited for: that of a stopped process stays for ever."""
+
+LOCK_PAUSE_S = 0.01
 
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing, which name no file."""
@@ -335,18 +341,44 @@ def settle(folder: Path) -> None:
                 os.close(handle)
 
 
+def try_lock(handle: int) -> None:
+    """Lock an open file against other processes and threads.
+
+    Raises:
+        OSError: another one has it.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads."""
-    with path.with_name(f".{path.name}.lock").open("a") as file:
-        if sys.platform == "win32":
-            import msvcrt
+    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads.
 
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+    Raises:
+        FolderError: another process holds it for `LOCK_S`.
+    """
+    lock, end = path.with_name(f".{path.name}.lock"), time.monotonic() + LOCK_S
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with os.fdopen(handle, "a"):
+        while True:
+            try:
+                try_lock(handle)
+                break
+            except (BlockingIOError, PermissionError) as error:
+                if time.monotonic() >= end:
+                    raise FolderError(
+                        f"another process has locked {lock} for {LOCK_S:.0f} s; end it if it was stopped, or "
+                        "try again",
+                        code="locked",
+                    ) from error
+            time.sleep(LOCK_PAUSE_S)
         yield
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Protocol
 
 SWEEP_S = 0.05
@@ -456,6 +457,11 @@ def run(name: str, target: Target, begun: Count, ready: Event, go: Event) -> Non
     attacker has processors of its own; at a low priority, the threads of an attack that sends as fast as the
     system does weighed as much as the server."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    # Linux may share processors among sessions first: in that of the honest client, an idle process weighs as
+    # much as the client while that waits.
+    os.setsid()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text("19", encoding="ascii")
     ready.set()
     go.wait()
     while True:

@@ -111,6 +111,9 @@ pub enum FileProblem {
          used already; make a new file"
     )]
     Copied { found: u64, registered: u64 },
+    /// Another process holds its lock.
+    #[error("another process has locked this file for {seconds} s; end it if it was stopped, or try again")]
+    Locked { seconds: u64 },
     /// The record does not authenticate.
     #[error("the record {register} was damaged or changed, so the used entries are unknown; make a new file")]
     Register { register: PathBuf },

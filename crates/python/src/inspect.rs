@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use keywright_rlwe::Security;
-use keywright_wire::{Content, Info, Kind, MAGIC, inspect as inspect_header, open_file};
+use keywright_wire::{Content, Info, inspect as inspect_header, open_file};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
@@ -15,19 +15,11 @@ pub(crate) enum Source {
     Path(PathBuf),
 }
 
-/// Bytes that identify the start of a Keywright object: magic, version and kind.
-pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 4;
-
 /// Whether a secret key begins anywhere in some bytes: a Keywright object whose kind is secret. Misses one whose head
 /// is cut off at the end.
 #[pyfunction]
 pub(crate) fn contains_secret(py: Python<'_>, data: PyBackedBytes) -> bool {
-    py.detach(|| {
-        data.windows(HEAD_BYTES).any(|head| {
-            head.starts_with(&MAGIC)
-                && Kind::is_secret_code(u16::from_le_bytes([head[HEAD_BYTES - 2], head[HEAD_BYTES - 1]]))
-        })
-    })
+    py.detach(|| keywright_wire::contains_secret(&data))
 }
 
 /// Identifies Keywright bytes or a file from their header alone, without their parameters.

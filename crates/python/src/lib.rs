@@ -102,7 +102,7 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    const HEAD_BYTES: usize = crate::inspect::HEAD_BYTES;
+    const HEAD_BYTES: usize = keywright_wire::HEAD_BYTES;
 
     #[pymodule_export]
     const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;

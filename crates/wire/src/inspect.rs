@@ -18,7 +18,15 @@ use crate::rlwe::polynomial::PolynomialDescriptor;
 use crate::rlwe::secret_key::SecretKeyDescriptor;
 use crate::search::AnswerDescriptor;
 use crate::stream::header::Header;
-use crate::{Identity, Kind, WireError};
+use crate::{Identity, Kind, MAGIC, WireError};
+
+/// Bytes that identify the start of an object: magic, version and kind.
+pub const HEAD_BYTES: usize = MAGIC.len() + 4;
+
+/// Whether a secret object begins anywhere in some bytes. Misses one whose first [`HEAD_BYTES`] are cut off at the end.
+pub fn contains_secret(bytes: &[u8]) -> bool {
+    bytes.windows(HEAD_BYTES).any(|head| Kind::code_of(head).is_some_and(Kind::is_secret_code))
+}
 
 /// The content of a header.
 #[derive(Debug, Clone, PartialEq)]

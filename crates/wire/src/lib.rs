@@ -56,7 +56,7 @@ pub use ckks::{
     CkksCiphertextDescriptor, CkksDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor,
 };
 pub use error::WireError;
-pub use inspect::{Content, Info, inspect, ring_of};
+pub use inspect::{Content, HEAD_BYTES, Info, contains_secret, inspect, ring_of};
 pub use key_set::{
     Arrival, KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter, KeySharing, SharedKeyLoader,
     shared_keys,
@@ -71,3 +71,4 @@ pub use rlwe::polynomial::PolynomialDescriptor;
 pub use search::AnswerDescriptor;
 pub use sequence::{sequence_from_bytes, sequence_to_bytes};
 pub use stream::file::{AtomicFile, open_file};
+pub use stream::temporary::{TemporaryFile, end_of, sweep};

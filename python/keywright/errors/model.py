@@ -14,6 +14,7 @@ class FolderError(KeywrightError, ValueError):
     * ``place``: the path is a folder, a pipe, or in a folder that is missing or not writable.
     * ``model_folder``: the folder holds no compiled model that can be served.
     * ``secret``: the folder for a server holds a secret key.
+    * ``locked``: another process holds the lock of a file for two minutes.
 
     What to do: name another place, remove the existing file or folder, or compile the model again.
     """

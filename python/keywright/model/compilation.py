@@ -78,6 +78,9 @@ def compile(  # noqa: A001 (read as keywright.compile)
         progress: receives the progress of both parts: the polynomials, and the program with its keys.
         fit: how closely the program must follow the model: ``activations``, ``accuracy``, ``error``,
             ``noise`` and ``ranges`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and ``bins``.
+            Without ``accuracy`` and ``error``, labels are judged by agreement: none may change that the model
+            decides clearly. Probabilities, and other answers behind the client's last steps, may change by a
+            tenth of their range, other values by a tenth of their spread. `Fit` has the whole rule.
 
     Raises:
         TypeError: another kind of model, or missing calibration data.

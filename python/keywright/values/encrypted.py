@@ -407,7 +407,9 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
                 (`Ciphertext.magnitude_bound`). A range other than 1 uses one more level.
 
         `error_bound` has the error of the composition, and holds for values that are at least that distance,
-        and their own `error_bound`, from 0.
+        and their own `error_bound`, from 0. Signs of values closer to 0 are undecided, and show it: if the
+        bound is below 1/2, a decrypted number that is closer to -1 or 1 than the bound is the sign of the
+        value, and any other number is undecided. `decrypt` returns both kinds.
 
         Raises:
             ParameterError: there is no composition for that many bits.
@@ -437,8 +439,9 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
 
     def compare(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Compare two values in [-range, range]: 1 where this value is larger, 0 where it is smaller, 1/2
-        where they are equal. Close values give other results; see `sign` for half the difference. Uses two
-        more levels than `sign`, with the same errors."""
+        where they are equal. Close values give other numbers, which are undecided; see `sign` for half the
+        difference divided by the range. If `error_bound` is below 1/4, a number that is closer to 0 or 1 than
+        the bound is right. Uses two more levels than `sign`, with the same errors."""
         half = (self - other) / (2 * _positive(range))
         return (half._sign(bits, 1.0, "half the differences of compare", unit=range) + 1) / 2
 

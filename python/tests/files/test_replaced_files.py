@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import stat
 import sys
@@ -66,6 +67,22 @@ def by_threshold_server(path: Path) -> None:
     ServerState(path, Encoding(bound=1.0, max_clients=2, max_weight=9), 2).store(roster, bytes(16), 3, 1)
 
 
+@cache
+def secret_key() -> kw.SecretKey:
+    return kw.SecretKey.generate(kw.Parameters.from_bits(10, [40, 30], [40], 30, insecure=True))
+
+
+def by_secret(path: Path) -> None:
+    secret_key().save(path)
+
+
+def by_parameters(path: Path) -> None:
+    secret_key().parameters.save(path)
+
+
+ENGINE: dict[str, Callable[[Path], None]] = {"a secret key": by_secret, "parameters": by_parameters}
+"""Those of the engine."""
+
 WRITERS: dict[str, Callable[[Path], None]] = {
     "--out": by_new_file,
     "compiler.save": by_program,
@@ -73,7 +90,8 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "a plan": by_plan,
     "a threshold server's state": by_threshold_server,
 }
-OVERWRITING = sorted(set(WRITERS) - {"accounts"})
+ALL = WRITERS | ENGINE
+OVERWRITING = sorted(set(ALL) - {"accounts"})
 """Those that do not read what was there."""
 
 DIRECT: dict[str, str] = {
@@ -92,6 +110,7 @@ DIRECT: dict[str, str] = {
     "serve/storage/external/copies.py": "parts of a file that others read meanwhile",
     "program/file/storage.py": "entries of an archive within the writer's file",
     "serve/tenants/audit.py": "lines that are appended",
+    "serve/workers/worker.py": "a setting of its own process",
     "commands/models/infer.py": "the file of `new_file`",
     "commands/steps/decrypt.py": "the file of `new_file`",
     "commands/planning/calibrate.py": "the file of `new_file`",
@@ -136,6 +155,30 @@ def test_files_are_written_by_one_writer() -> None:
     assert paths == set(DIRECT)
 
 
+ENGINE_WRITERS = {
+    "wire/src/stream/file.rs": "the writer",
+    "wire/src/stream/temporary.rs": "the writer's temporary files",
+    "pool/src/file/mod.rs": "a pool's data file gets its name when it is complete, and replaces nothing",
+    "pool/src/file/disk.rs": "a register of random name",
+    "pool/src/file/register.rs": "a register, which is opened",
+}
+"""Files of the engine that write files by themselves, and why."""
+
+ENGINE_CALLS = re.compile(
+    r"(?<!Atomic)File::(?:create|options)|OpenOptions::new|fs::(?:write|rename|copy|hard_link)|symlink\("
+)
+
+
+def test_files_of_the_engine_are_written_by_one_writer() -> None:
+    crates = Path(__file__).parents[3] / "crates"
+    paths = {
+        path.relative_to(crates).as_posix()
+        for path in crates.glob("*/src/**/*.rs")
+        if ENGINE_CALLS.search(path.read_text(encoding="utf-8").partition("#[cfg(test)]")[0])
+    }
+    assert paths == set(ENGINE_WRITERS)
+
+
 def test_the_walk_sees_a_writer() -> None:
     seen = ["open(p, 'w')", "p.open('ab')", "p.open(mode='r+b')", "os.open(p, os.O_WRONLY | os.O_CREAT)"]
     seen += ["p.write_text('x')", "temporary.replace(path)", "os.rename(a)", "tempfile.mkstemp()"]
@@ -171,11 +214,11 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("writer", OVERWRITING)
 def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None:
     pipe, plain, contents = tmp_path / "pipe", tmp_path / "plain", list[bytes]()
-    WRITERS[writer](plain)
+    ALL[writer](plain)
     os.mkfifo(pipe, 0o600)
     reader = threading.Thread(target=lambda: contents.append(pipe.read_bytes()), daemon=True)
     reader.start()
-    WRITERS[writer](pipe)
+    ALL[writer](pipe)
     reader.join()
     assert contents == [plain.read_bytes()]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -196,9 +239,8 @@ def test_no_secret_goes_into_a_pipe_that_another_user_can_read(
         os.chown(pipe, owner, -1)
     reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
     reader.start()
-    secret = kw.SecretKey.generate(kw.Parameters.from_bits(10, [40, 30], [40], 30, insecure=True))
     with pytest.raises(OSError, match="a pipe that another user can read; make it with mkfifo -m 600"):
-        secret.save(pipe)
+        secret_key().save(pipe)
     reader.join()
     assert received == [b""]
 
@@ -208,18 +250,18 @@ def test_a_device_stays(tmp_path: Path, writer: str) -> None:
     """As root, ``--out /dev/null`` destroyed it."""
     link = tmp_path / "null"
     link.symlink_to(os.devnull)
-    WRITERS[writer](link)
+    ALL[writer](link)
     assert link.is_symlink()
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", ALL)
 def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, writer: str) -> None:
     (tmp_path / "far").mkdir()
     link, far = tmp_path / "link", tmp_path / "far" / "file"
     link.symlink_to(far)
-    WRITERS[writer](link)
-    WRITERS[writer](link)
+    ALL[writer](link)
+    ALL[writer](link)
     assert link.is_symlink()
     assert far.is_file()
     assert not far.is_symlink()
@@ -338,6 +380,25 @@ def test_a_client_waits_for_no_pipe(folder: Path, tmp_path: Path, name: str, kin
 def test_a_client_folder_is_read(folder: Path) -> None:
     """The folder of the tests above is a good one."""
     assert np.asarray(kw.load_client(folder, insecure=True).program.input.layout.period) > 0
+
+
+def test_a_lock_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped process kept every other one waiting for ever."""
+    import fcntl
+
+    monkeypatch.setattr(_files, "LOCK_S", 0.0)
+    lock = tmp_path / ".accounts.json.lock"
+    with lock.open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(FolderError, match="another process has locked") as refusal:
+            add(tmp_path / "accounts.json", "somebody")
+    assert refusal.value.code == "locked"
+    add(tmp_path / "accounts.json", "somebody")
+    lock.unlink()
+    lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="lock"):
+        add(tmp_path / "accounts.json", "somebody")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ folder = Path(sys.argv[1])
 StateFolder(folder)
 with hold(folder / "other"):
     pass
-assert locked == [(2, 1), (1, 1)], locked
+assert locked == [(2, 1), (2, 1)], locked
 assert _resident(1 << 30) == 0
 print(imported)
 """

@@ -7,7 +7,7 @@ use keywright_ring::sampling::SecretRng;
 use keywright_wire::{Fingerprint, Identity, WireError};
 use zeroize::Zeroizing;
 
-use super::disk::{self, Lock};
+use super::disk::{self, LOCK_WAIT, Lock};
 use super::options::{MAX_CAPACITY, PoolFileOptions};
 use super::register::too_long;
 use super::seal::{NONCE, Sealer, TAG, derive};
@@ -127,8 +127,10 @@ pub(super) struct Data {
 }
 
 impl Data {
+    /// Writes the header of a new `file`, which will have the name `path`.
     pub(super) fn create(
         path: &Path,
+        file: File,
         header: Header,
         sealer: &Sealer,
         rng: &mut SecretRng,
@@ -136,7 +138,6 @@ impl Data {
         let fields = header.fields();
         let length = header.file_bytes().ok_or_else(|| too_long(path))?;
         let seal = sealer.seal(&fields, &mut [], rng).ok_or_else(|| too_long(path))?;
-        let file = disk::private(path).map_err(PoolError::io(path))?;
         let written = disk::write_all_at(&file, &[&fields[..], &seal].concat(), 0)
             .and_then(|()| file.set_len(length))
             .and_then(|()| file.sync_all());
@@ -172,7 +173,12 @@ impl Data {
 
     /// Waits for the lock, which is held until the result is dropped. It is taken after the register's lock.
     pub(super) fn lock(&self) -> Result<Lock, PoolError> {
-        Lock::of(&self.file).map_err(PoolError::io(&self.path))
+        Lock::of(&self.file, &self.path, LOCK_WAIT)
+    }
+
+    /// Gives up the lock of a new file. If that fails, it stays, and others wait for it.
+    pub(super) fn unlock(&self) {
+        let _ = self.file.unlock();
     }
 
     fn context(&self, serial: u64) -> [u8; 24] {

@@ -42,12 +42,12 @@ mod options;
 mod register;
 mod seal;
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use keywright_ring::{Process, sampling::SecretRng};
+use keywright_wire::{TemporaryFile, end_of, sweep};
 use zeroize::Zeroizing;
 
 use crate::error::require_owner;
@@ -72,6 +72,19 @@ pub fn default_register() -> Result<PathBuf, PoolError> {
             ),
         })?;
     Ok(state.join("keywright/pools"))
+}
+
+/// Removes the register of a data file that a killed process has left, unless the file already had its name. It is the
+/// only file of its identifier, which its header proves.
+fn forget(left: &Path, file: &File, folder: &Path, key: &Zeroizing<[u8; 32]>, expected: &Header) {
+    let Ok((metadata, file)) = file.metadata().and_then(|metadata| Ok((metadata, file.try_clone()?))) else {
+        return;
+    };
+    if disk::names(&metadata) == 1
+        && let Ok((data, _)) = Data::open(left, file, key, expected)
+    {
+        let _ = fs::remove_file(Register::path(folder, &data.header.id));
+    }
 }
 
 /// An open pool file.
@@ -99,15 +112,19 @@ impl PoolFile {
         let folder = options.register.clone().map_or_else(default_register, Ok)?;
         let expected = Header::of(options, key, level, &mut rng)?;
         loop {
-            match File::options().read(true).write(true).open(&options.path) {
+            // A link may lead to a file that does not exist yet.
+            let path = end_of(&options.path).map_err(PoolError::io(&options.path))?;
+            sweep(&path, |left, file| forget(left, file, &folder, &options.key, &expected));
+            match File::options().read(true).write(true).open(&path) {
                 Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Another process may create it meanwhile, and then that file is used.
-                    if let Some(file) = Self::create(options, &folder, expected.clone(), rng.split()?)? {
+                    let header = expected.clone();
+                    if let Some(file) = Self::create(&path, &options.key, &folder, header, rng.split()?)? {
                         return Ok(file);
                     }
                 }
-                Err(error) => return Err(PoolError::io(&options.path)(error)),
+                Err(error) => return Err(PoolError::io(&path)(error)),
             }
         }
     }
@@ -115,32 +132,28 @@ impl PoolFile {
     /// Creates both files; the data file appears under its name once the register exists. `None` if another process
     /// created it.
     fn create(
-        options: &PoolFileOptions,
+        path: &Path,
+        key: &Zeroizing<[u8; 32]>,
         folder: &Path,
         header: Header,
         mut rng: SecretRng,
     ) -> Result<Option<Self>, PoolError> {
-        let sealer = Sealer::new(&options.key, &header.id);
+        let (sealer, identity) = (Sealer::new(key, &header.id), header.id);
         fs::create_dir_all(folder).map_err(PoolError::io(folder))?;
-        let mut name = OsString::from(".");
-        name.push(options.path.file_name().unwrap_or_default());
-        name.push(format!(".{}.partial", disk::hexadecimal(&header.id)));
-        let temporary = options.path.with_file_name(name);
-        let mut data = Data::create(&temporary, header, &sealer, &mut rng)?;
-        let (identity, inode) = (data.header.id, data.inode);
-        let record = Record { sequence: 1, inode, head: 0, tail: 0 };
+        let (temporary, file) = TemporaryFile::beside(path, true).map_err(PoolError::io(path))?;
+        let data = Data::create(path, file, header, &sealer, &mut rng)?;
+        let record = Record { sequence: 1, inode: data.inode, head: 0, tail: 0 };
         let register = Register::create(folder, &identity, &record, &sealer, &mut rng)?;
         // Unlike a rename, a link replaces nothing.
-        let linked = fs::hard_link(&temporary, &options.path);
-        fs::remove_file(&temporary).map_err(PoolError::io(&temporary))?;
-        if let Err(error) = linked {
+        if let Err(error) = fs::hard_link(temporary.path(), path) {
             fs::remove_file(Register::path(folder, &identity)).map_err(PoolError::io(folder))?;
             let exists = error.kind() == io::ErrorKind::AlreadyExists;
-            return if exists { Ok(None) } else { Err(PoolError::io(&options.path)(error)) };
+            return if exists { Ok(None) } else { Err(PoolError::io(path)(error)) };
         }
-        let parent = options.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        disk::sync_folder(parent.unwrap_or(Path::new("."))).map_err(PoolError::io(&options.path))?;
-        data.path.clone_from(&options.path);
+        drop(temporary);
+        data.unlock();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        disk::sync_folder(parent.unwrap_or(Path::new("."))).map_err(PoolError::io(path))?;
         Ok(Some(Self { data, register, sealer, rng, identity, process: Process::current() }))
     }
 

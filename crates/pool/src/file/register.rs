@@ -3,13 +3,13 @@
 //! Two records, a page apart, written alternately: if a crash tears one, the other is intact. The newest record that
 //! authenticates is used; nothing relies on an unfinished write.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use keywright_ring::sampling::SecretRng;
 
-use super::disk::{self, Lock};
+use super::disk::{self, LOCK_WAIT, Lock};
 use super::seal::{NONCE, Sealer, TAG};
 use crate::{FileProblem, PoolError};
 
@@ -78,10 +78,14 @@ impl Register {
         let path = Self::path(folder, id);
         let file = disk::private(&path).map_err(PoolError::io(&path))?;
         let mut register = Self { path, file };
-        register.write(id, record, sealer, rng)?;
         // The name must survive a power failure too.
-        disk::sync_folder(folder).map_err(PoolError::io(folder))?;
-        Ok(register)
+        let written = register
+            .write(id, record, sealer, rng)
+            .and_then(|()| disk::sync_folder(folder).map_err(PoolError::io(folder)));
+        if written.is_err() {
+            let _ = fs::remove_file(&register.path);
+        }
+        written.map(|()| register)
     }
 
     /// The register of a pool, if there is one.
@@ -96,7 +100,7 @@ impl Register {
 
     /// Waits for the lock, which is held until the result is dropped.
     pub(super) fn lock(&self) -> Result<Lock, PoolError> {
-        Lock::of(&self.file).map_err(PoolError::io(&self.path))
+        Lock::of(&self.file, &self.path, LOCK_WAIT)
     }
 
     /// The newest record, for a file of this many slots.

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
 use keywright_rlwe::{SecretKey, SeededRlweCiphertext};
+use keywright_wire::TemporaryFile;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -252,6 +253,72 @@ fn an_older_state_of_either_file_gives_nothing_twice() {
     file.store(&*secret, &zeros(&secret, 2)).unwrap();
     restore(&path, &old_data);
     assert_eq!(problem(file.take(&*secret, 1)), FileProblem::Tampered { serial: 4, others: 0 });
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The states in which a kill ends the creation: before the header, before the file has its name, and before it has lost
+/// the other one.
+#[cfg(unix)]
+#[test]
+fn what_a_killed_creation_has_left_is_reclaimed() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    let (path, left) = (folder.0.join("entries.pool"), folder.0.join(".entries.pool.0123abcd.partial"));
+    let require_one_pool = || {
+        assert_eq!(names(&folder.0), ["entries.pool", "register"]);
+        assert_eq!(names(&folder.0.join("register")).len(), 1);
+    };
+
+    fs::write(&left, []).unwrap();
+    drop(open(&folder, &secret).unwrap());
+    require_one_pool();
+
+    let before = register(&folder);
+    fs::rename(&path, &left).unwrap();
+    let mut file = PoolFile::open(&folder.file(4), &*secret, 1, rng(7)).unwrap();
+    require_one_pool();
+    assert_ne!(register(&folder), before);
+
+    file.store(&*secret, &zeros(&secret, 3)).unwrap();
+    drop(file);
+    fs::hard_link(&path, &left).unwrap();
+    assert_eq!(open(&folder, &secret).unwrap().len().unwrap(), 3);
+    require_one_pool();
+
+    // One that another process is making stays, and so does a register that the leftover cannot prove to be its own.
+    let (making, _file) = TemporaryFile::beside(&path, true).unwrap();
+    let mut options = folder.file(4);
+    options.path = folder.0.join("other.pool");
+    drop(PoolFile::open(&options, &*secret, 1, rng(8)).unwrap());
+    fs::rename(&options.path, &left).unwrap();
+    let mut foreign = folder.file(4);
+    foreign.key = Zeroizing::new([8; 32]);
+    assert_eq!(problem(PoolFile::open(&foreign, &*secret, 1, rng(6))), FileProblem::Key);
+    assert!(making.path().exists());
+    assert!(!left.exists());
+    assert_eq!(names(&folder.0.join("register")).len(), 2);
+}
+
+/// Where a link led to nothing, the file was created again and again.
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_to_nothing_yet_stays_one() {
+    let (folder, parameters) = (Folder::new(), parameters());
+    let (secret, _) = keys(&parameters);
+    fs::create_dir(folder.0.join("far")).unwrap();
+    std::os::unix::fs::symlink("far/file", folder.0.join("entries.pool")).unwrap();
+    open(&folder, &secret).unwrap().store(&*secret, &zeros(&secret, 2)).unwrap();
+    assert!(folder.0.join("entries.pool").is_symlink());
+    assert_eq!(names(&folder.0.join("far")), ["file"]);
+    assert_eq!(open(&folder, &secret).unwrap().len().unwrap(), 2);
 }
 
 /// Seeds of all entries that an opener gets until its register has none left, one at a time. An erased entry gives an

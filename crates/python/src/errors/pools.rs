@@ -31,6 +31,7 @@ pub(super) fn file_reason(problem: &FileProblem) -> &'static str {
         FileProblem::ForeignEntries { .. } => "entries",
         FileProblem::Unregistered { .. } => "unregistered",
         FileProblem::Copied { .. } => "copied",
+        FileProblem::Locked { .. } => "locked",
         FileProblem::Register { .. } => "register",
         FileProblem::Tampered { .. } => "tampered",
         _ => "contents",

@@ -3,3 +3,4 @@
 pub(crate) mod body;
 pub(crate) mod file;
 pub(crate) mod header;
+pub(crate) mod temporary;

@@ -7,11 +7,10 @@ operating system releases it when the process ends for any reason.
 import json
 import os
 import secrets
-import sys
 import weakref
 from pathlib import Path
 
-from keywright._files import private, replace
+from keywright._files import private, replace, try_lock
 from keywright._reading.documents import Limits, object_of
 from keywright.errors.service import ConfigurationError
 
@@ -21,18 +20,6 @@ LIMITS = Limits(4096, 64)
 
 OPERATOR_KEY = "operator.key"
 """The file with the key of the operator's page, for a server without accounts."""
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: int) -> None:
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class StateFolder:
@@ -59,7 +46,7 @@ class StateFolder:
 
     def _take(self) -> None:
         try:
-            _try_lock(self._lock)
+            try_lock(self._lock)
         except OSError as error:
             raise ConfigurationError(
                 f"{self.folder} is served by another process; name another folder, or end that process",

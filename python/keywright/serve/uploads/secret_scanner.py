@@ -23,12 +23,13 @@ class SecretScanner:
         Raises:
             SecretRefusedError: a secret key begins in it, or began at the end of the previous chunk.
         """
-        if contains_secret(self._tail + chunk):
+        data = self._tail + chunk
+        if contains_secret(data):
             raise SecretRefusedError(
                 "a secret key was sent; it was deleted here, but treat it as compromised: make a new "
                 "one, and send evaluation keys and ciphertexts only"
             )
-        self._tail = (self._tail + chunk)[-(HEAD_BYTES - 1) :]
+        self._tail = data[-(HEAD_BYTES - 1) :]
 
 
 def scan_boundaries(path: Path, boundaries: set[int]) -> None:

@@ -56,14 +56,15 @@ class Worker:
 
     Args:
         keys: the key sets of the machine.
+        gives_way: whether requests and checks go before what the process computes, see `worker.give_way`.
 
     Attributes:
         keys: the key sets of the machine.
         evaluated: hashes of the models that the process has evaluated.
     """
 
-    def __init__(self, keys: ResidentKeys) -> None:
-        self.keys = keys
+    def __init__(self, keys: ResidentKeys, *, gives_way: bool = True) -> None:
+        self.keys, self._gives_way = keys, gives_way
         self._process: subprocess.Popen[bytes] | None = None
         self._passing: socket.socket | None = None
         self._writing = threading.Lock()
@@ -157,7 +158,11 @@ class Worker:
         with others:
             # Nothing passes where there is no memory to share, and Windows hands no descriptors on.
             passed = [others.fileno()] if SHARES else []
-            code = f"from keywright.serve.workers.worker import main; main({passed[0] if passed else None})"
+            descriptor = passed[0] if passed else None
+            code = (
+                "from keywright.serve.workers.worker import main; "
+                f"main({descriptor}, gives_way={self._gives_way})"
+            )
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code],
                 stdin=subprocess.PIPE,
@@ -233,7 +238,8 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self.all:
             self._idle.put(worker)
-        self._checker, self._checking, self._checked = Worker(self.keys), threading.Lock(), ""
+        self._checker = Worker(self.keys, gives_way=False)
+        self._checking, self._checked = threading.Lock(), ""
         self._working: dict[str, int] = {}
 
     @contextmanager

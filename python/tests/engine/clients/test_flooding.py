@@ -2,10 +2,12 @@
 
 import itertools
 import math
+import os
 
 import keywright as kw
 import numpy as np
 import pytest
+from tests.processes import in_child
 
 VALUES = np.linspace(-1, 1, 16)
 
@@ -77,6 +79,21 @@ def test_queries_run_out(secret: kw.SecretKey, ciphertext: kw.Ciphertext) -> Non
         decryptor.decrypt(ciphertext, flooding)
     assert caught.value.queries == 1
     assert caught.value.bits is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_has_no_queries(secret: kw.SecretKey, ciphertext: kw.Ciphertext) -> None:
+    """Each child had all of its parent's."""
+    flooding = kw.Flooding(bits=8, queries=2)
+
+    def child() -> str:
+        with pytest.raises(kw.errors.RandomnessError) as refusal:
+            kw.Decryptor(secret).decrypt(ciphertext, flooding)
+        return refusal.value.code
+
+    assert in_child(child) == "forked"
+    assert flooding.remaining == 2
 
 
 @pytest.mark.parametrize(("bits", "queries", "what"), [(0, 1, "bits"), (65, 1, "bits"), (20, 0, "queries")])

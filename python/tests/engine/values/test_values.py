@@ -16,7 +16,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.minimax.composite import sign_composite
+from keywright.minimax.composite import DEGREES, sign_composite
 from numpy.typing import NDArray
 
 SLOTS = 16
@@ -246,6 +246,15 @@ def test_a_sparse_secret_decrypts() -> None:
     assert square.ciphertext.error_bound < square_of_dense.ciphertext.error_bound
 
 
+@pytest.mark.parametrize("zero", [0, 0.0, np.int8(0), [0] * SLOTS])
+def test_products_with_zero_are_decrypted(pair: Pair, zero: Any) -> None:
+    """They were refused as values beyond the modulus."""
+    for product in (pair.x * zero, zero * pair.x):
+        assert pair.error(product, 0.0) <= product.error_bound
+        assert pair.error(product + 1, 1.0) <= (product + 1).error_bound
+        assert pair.error(product + pair.y, pair.w) <= (product + pair.y).error_bound
+
+
 def test_what_cannot_be_divided(pair: Pair) -> None:
     with pytest.raises(ZeroDivisionError):
         pair.x / np.array([1.0, 0.0])
@@ -277,6 +286,37 @@ def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
     assert errors[apart].max() <= composite.error / 2 + compared.ciphertext.error_bound
     with pytest.raises(kw.KeywrightError, match="4 to 14 bits"):
         pair.x.sign(3)
+
+
+@pytest.mark.parametrize("bits", DEGREES)
+def test_compositions_never_give_the_opposite_sign(bits: int) -> None:
+    """What shows that a sign is undecided relies on it."""
+    composite = sign_composite(bits)
+    points = np.concatenate([np.linspace(0, composite.jump, 20_001), np.geomspace(1e-12, 1, 20_001)])
+    values = composite(points)
+    assert values.min() >= 0
+    assert values.max() <= 1 + composite.error
+    assert np.array_equal(composite(-points), -values)
+
+
+@pytest.mark.parametrize("name", ["sign", "compare"])
+def test_undecided_results_show_it(pair: Pair, name: str) -> None:
+    """Of values nearer than the jump, a result could be taken for the opposite one."""
+    sizes = [1e-9, 1e-6, 1e-3, *(COMPOSITE.jump * np.array([0.2, 0.5, 0.9, 1.2])), 1.0]
+    v = np.outer([1, -1], sizes).ravel()
+    w = -v
+    evaluator, encrypt = pair.x.evaluator, pair.decryptor.encrypt
+    x, y = (evaluator(encrypt(each, SLOTS, magnitude=1.0).expand()) for each in (v, w))
+    result = apply(name, x, y)
+    ends, limit = ((-1.0, 1.0), 1 / 2) if name == "sign" else ((0.0, 1.0), 1 / 4)
+    assert result.error_bound < limit
+    decrypted = np.asarray(pair.decryptor.decrypt(result))
+    low, high = (np.abs(decrypted - end) <= result.error_bound for end in ends)
+    assert (v[high] > 0).all()
+    assert (v[low] < 0).all()
+    far = np.abs(v) >= COMPOSITE.jump + x.error_bound
+    assert (low | high)[far].all()
+    assert not (low | high)[np.abs(v) < COMPOSITE.jump / 4].any()
 
 
 @dataclass(frozen=True)

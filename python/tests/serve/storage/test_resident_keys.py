@@ -275,6 +275,21 @@ def test_an_evaluation_that_is_cancelled_while_it_waits_is_not_begun(thin: Model
     workers.close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other priorities")
+def test_evaluations_give_way_to_requests_and_checks(tmp_path: Path) -> None:
+    """An upload waited for a processor while evaluations of others ran on all of them."""
+    workers, own = Workers(1), os.getpriority(os.PRIO_PROCESS, 0)
+    for each, more in ((workers.all[0], worker.PRIORITY), (workers._checker, 0)):
+        # Whatever it answers, it has begun.
+        with pytest.raises(ServeError):
+            each.order(do="check", job="", path=str(tmp_path / "none"), parameters="")
+        assert each.pid is not None
+        assert os.getpriority(os.PRIO_PROCESS, each.pid) == min(19, own + more)
+        group = Path(f"/proc/{each.pid}/autogroup")
+        assert not group.exists() or group.read_text().split()[-1] == str(more)
+    workers.close()
+
+
 MAPPED = """
 import sys
 from pathlib import Path
