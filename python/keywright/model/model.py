@@ -60,11 +60,13 @@ class Model(
         compilation: compiles it for other batches and presets; None if it was loaded.
         fixed_batch: whether it only takes samples in its own batch; otherwise `predict` and `simulate`
             choose the fastest batch for theirs.
+        server_seconds: predicted for a batch on one thread, in the memory of `with_server_within`.
     """
 
     folder: Path | None = field(default=None, repr=False)
     compilation: Compilation | None = field(default=None, repr=False)
     fixed_batch: bool = field(default=True, repr=False)
+    server_seconds: float | None = field(default=None, repr=False)
 
     @staticmethod
     def of(executable: Executable, compilation: Compilation, *, fixed_batch: bool = True) -> "Model":
@@ -87,7 +89,11 @@ class Model(
             MismatchError: the plan is for something else.
             ModelRefusedError: its keys add a larger error than `keywright.compiler.Fit` allows.
         """
-        planned = replace(self, key_plan=plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
+        return self._with_keys(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
+
+    def _with_keys(self, plan: KeyPlan, seconds: float | None = None) -> "Model":
+        """Return the model with another key plan, and `server_seconds`; errors as for `with_plan`."""
+        planned = replace(self, key_plan=plan, server_seconds=seconds)
         _ = planned.execution
         planned.require_precision()
         return planned
@@ -101,14 +107,14 @@ class Model(
         return self.with_plan(fastest_within(self.candidates, most).plan)
 
     def with_server_within(self, budget: int) -> "Model":
-        """Return the model with the fastest keys for a server's process of at most ``budget`` bytes.
+        """Return the model with the fastest keys for a server's process of at most ``budget`` bytes. Its
+        report predicts the time in this memory, where diagonals are made at every use if they do not fit.
 
         Raises:
             OutOfMemoryError: nothing fits the budget.
         """
-        return self.with_plan(
-            self.plan_memory(Process(resident_bytes(), makes_keys=False), budget).execution.plan
-        )
+        planned = self.plan_memory(Process(resident_bytes(), makes_keys=False), budget)
+        return self._with_keys(planned.execution.plan, planned.seconds)
 
     def plan_batches(
         self, samples: int, budget: int | None = None, key_memory: int | None = None
@@ -223,7 +229,10 @@ class Model(
     @cached_property
     def predicted_seconds(self) -> float:
         """Return the predicted seconds of a batch, one thread, with a bootstrap for each ciphertext that
-        enters: a thin client's answers leave by its first stage."""
+        enters: a thin client's answers leave by its first stage. Keys and encoded diagonals count as if they
+        were all there, unless `with_server_within` has planned them."""
+        if self.server_seconds is not None:
+            return self.server_seconds
         seconds = self.program.seconds
         if self.entry is None:
             return seconds
