@@ -40,15 +40,14 @@ def measure(count: int, dimension: int, threads: int, queries: int, *, one_prime
     """Measure one index: seconds and processor seconds of every query, bytes, memory, recall. With one prime,
     a thin client asks."""
     import keywright as kw
-    from keywright import search, thin
+    from keywright import search
 
     kw.set_threads(threads)
     quantisation = search.Quantisation(dimension, thin=one_prime)
     index = search.Index(quantisation)
     for start, vectors in chunks(count, dimension):
         index.add(range(start, start + len(vectors)), vectors)
-    secret = thin.Client(quantisation.client_parameters) if one_prime else None
-    client = search.Client(index.directory(), secret)
+    client = search.Client(index.directory(), thin=one_prime)
     keys = client.keys()
     vectors = np.random.default_rng(2).normal(size=(queries, dimension))
     runs, shares = [], []

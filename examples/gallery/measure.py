@@ -87,6 +87,8 @@ def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
         "batches": result.batches.samples,
         "encrypt_s": sum(result.batches.encrypt_seconds),
         "evaluate_s": sum(result.batches.evaluate_seconds),
+        "predicted_s": planned.seconds * len(result.batches.samples),
+        "kinds": result.kinds,
         "decrypt_s": sum(result.batches.decrypt_seconds),
         "run_cpu_s": used,
         "key_bytes": chosen.report.sizes.key_bytes,

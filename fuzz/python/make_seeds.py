@@ -322,7 +322,8 @@ def directories() -> dict[str, bytes]:
     runs = np.array([[7, 3], [-5, -2], [100, 1]])
     shards = [Directory(bytes([number]) * 16, number, quantisation, runs).to_bytes() for number in (1, 2)]
     plain = Directory(bytes(16), 1, Quantisation(3), np.zeros((0, 2), np.int64))
-    return {"one": shards[0], "two": b"".join(shards), "empty": plain.to_bytes()}
+    thin = Directory(bytes(16), 1, Quantisation(3, thin=True), runs)
+    return {"one": shards[0], "two": b"".join(shards), "empty": plain.to_bytes(), "thin": thin.to_bytes()}
 
 
 def seeds() -> dict[str, dict[str, bytes]]:

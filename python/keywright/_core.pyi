@@ -1187,6 +1187,10 @@ class ClientParameters:
 class Client:
     def __new__(cls, parameters: ClientParameters, entropy: _Bytes | None = None) -> Self: ...
     @staticmethod
+    def from_secret(
+        secret: SecretKey, parameters: ClientParameters, entropy: _Bytes | None = None
+    ) -> Client: ...
+    @staticmethod
     def from_secret_bytes(
         data: _Bytes, parameters: ClientParameters, entropy: _Bytes | None = None
     ) -> Client: ...

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright import thin
 from keywright._copies import Unpicklable
 from keywright._core import SecretKey
 from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
@@ -56,9 +55,10 @@ class RemoteSearch(
         pinned: expected SHA-256 of the index's directory, by which the server names it; by default the first
             that is served. Several are shards of one index.
         secret: a secret key of an earlier client, which an `EncryptedIndex` needs: the one that encrypted the
-            vectors; or a thin client. A new key by default.
+            vectors. A new key by default.
         key: API key, for a server with accounts.
         direct: as for `RemoteModel`.
+        thin: as for `keywright.search.Client`.
 
     Raises:
         UnreachableError: there is no server, or it does not send the directory within 30 seconds.
@@ -75,15 +75,17 @@ class RemoteSearch(
         self,
         url: str,
         pinned: str | Sequence[str] | None = None,
-        secret: SecretKey | thin.Client | None = None,
+        secret: SecretKey | None = None,
         key: str | None = None,
         direct: bool | Collection[str] = True,
+        *,
+        thin: bool = False,
     ) -> None:
         Exchange.__init__(self, url, key, direct)
         self._pinned = (pinned,) if isinstance(pinned, str) else pinned
         with within(SHORT_S, longer=""):
             self._hashes, directory = self._fetch(self._pinned)
-        self.client = Client(directory, secret)
+        self.client = Client(directory, secret, thin=thin)
         KeyOwner.__init__(self, self.client.secret, "connect again with a new client")
 
     @property

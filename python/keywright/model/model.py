@@ -62,11 +62,13 @@ class Model(
         compilation: compiles it for other batches and presets; None if it was loaded.
         fixed_batch: whether it only takes samples in its own batch; otherwise `predict` and `simulate`
             choose the fastest batch for theirs.
+        server_seconds: predicted for a batch on one thread, in the memory of `with_server_within`.
     """
 
     folder: Path | None = field(default=None, repr=False)
     compilation: Compilation | None = field(default=None, repr=False)
     fixed_batch: bool = field(default=True, repr=False)
+    server_seconds: float | None = field(default=None, repr=False)
 
     @staticmethod
     def of(executable: Executable, compilation: Compilation, *, fixed_batch: bool = True) -> "Model":
@@ -89,7 +91,11 @@ class Model(
             MismatchError: the plan is for something else.
             ModelRefusedError: its keys add a larger error than `keywright.compiler.Fit` allows.
         """
-        planned = replace(self, key_plan=plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
+        return self._with_keys(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
+
+    def _with_keys(self, plan: KeyPlan, seconds: float | None = None) -> "Model":
+        """Return the model with another key plan, and `server_seconds`; errors as for `with_plan`."""
+        planned = replace(self, key_plan=plan, server_seconds=seconds)
         _ = planned.execution
         planned.require_precision()
         return planned
@@ -107,11 +113,12 @@ class Model(
             execution = fastest_within(model.candidates, most)
             return predict_plan(execution.plan, stored_model()).seconds, execution
 
-        return self._in_fastest_form(planned)
+        return self._in_fastest_form(planned, in_memory=False)
 
     def with_server_within(self, budget: int) -> "Model":
         """Return the model with the fastest keys for a server's process of at most ``budget`` bytes; of a
-        compiled model, also in the fastest form, as for `with_keys_within`.
+        compiled model, also in the fastest form, as for `with_keys_within`. Its report predicts the time in
+        this memory, where diagonals are made at every use if they do not fit.
 
         Raises:
             OutOfMemoryError: nothing fits the budget.
@@ -121,14 +128,18 @@ class Model(
             process = model.plan_memory(Process(resident_bytes(), makes_keys=False), budget)
             return process.seconds, process.execution
 
-        return self._in_fastest_form(planned)
+        return self._in_fastest_form(planned, in_memory=True)
 
-    def _in_fastest_form(self, planned: Callable[[Executable], tuple[float, PlanExecution]]) -> "Model":
+    def _in_fastest_form(
+        self, planned: Callable[[Executable], tuple[float, PlanExecution]], *, in_memory: bool
+    ) -> "Model":
         """Return the model in the form that is fastest with the keys that a function times, and with these
-        keys. Raises `OutOfMemoryError` if the function does for every form."""
+        keys. ``in_memory`` keeps the time as `server_seconds`. Raises `OutOfMemoryError` if the function
+        does for every form."""
         compilation = self.compilation
         if compilation is None or self.key_plan is not None or len(compilation.approximated.forms) == 1:
-            return self.with_plan(planned(self)[1].plan)
+            seconds, execution = planned(self)
+            return self._with_keys(execution.plan, seconds if in_memory else None)
         results: list[tuple[float, PlanExecution, Executable]] = []
         refusals: list[OutOfMemoryError] = []
         for form in compilation.in_every_form(self.program.batch):
@@ -138,9 +149,9 @@ class Model(
                 refusals.append(refusal)
         if not results:
             raise min(refusals, key=lambda refusal: refusal.needed)
-        _, execution, fastest = min(results, key=lambda result: result[0])
+        seconds, execution, fastest = min(results, key=lambda result: result[0])
         model = Model.of(fastest, compilation, fixed_batch=self.fixed_batch)
-        return model.with_plan(execution.plan)
+        return model._with_keys(execution.plan, seconds if in_memory else None)
 
     def plan_batches(
         self, samples: int, budget: int | None = None, key_memory: int | None = None
@@ -255,7 +266,10 @@ class Model(
     @cached_property
     def predicted_seconds(self) -> float:
         """Return the predicted seconds of a batch, one thread, with a bootstrap for each ciphertext that
-        enters: a thin client's answers leave by its first stage."""
+        enters: a thin client's answers leave by its first stage. Keys and encoded diagonals count as if they
+        were all there, unless `with_server_within` has planned them."""
+        if self.server_seconds is not None:
+            return self.server_seconds
         seconds = self.program.seconds
         if self.entry is None:
             return seconds

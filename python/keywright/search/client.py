@@ -1,17 +1,17 @@
 """The client's part: keys, encrypted queries, and the best of the decrypted scores."""
 
-import io
 import secrets
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright import bfv, thin
+from keywright import bfv
 from keywright._copies import Unpicklable
-from keywright._core import EvaluationKeys, KeyGenerator, SearchAnswer, SearchIndex, SecretKey, SwitchingKey
+from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
 from keywright._units import quantity
-from keywright.errors import FormatError, MismatchError, ParameterError, SearchError
+from keywright.errors import FormatError, ParameterError, SearchError
+from keywright.thin import Client as ThinClient
 from keywright.values.refusals import NoArray
 
 from .directory import Directory, read_directories, repeated_id
@@ -45,32 +45,13 @@ class SecretHolder:
         return encrypted.decrypt(self.secret) if encrypted.rows == places else None
 
 
-class ThinHolder:
+class ThinHolder(SecretHolder):
     """The same for a thin client. Its answers have an object for each block of places."""
 
-    def __init__(self, quantisation: Quantisation, client: thin.Client) -> None:
-        if client.parameters != quantisation.client_parameters:
-            raise MismatchError(
-                "this thin client has other parameters than the index; make one of the client_parameters of "
-                "its quantisation",
-                code="parameters",
-                left="the thin client",
-                right="the index",
-            )
-        self._quantisation, self._client = quantisation, client
-
-    @property
-    def secret(self) -> SecretKey:
-        return SecretKey.from_bytes(self._client.secret_bytes(), self._quantisation.parameters)
-
-    def keys(self) -> bytes:
-        parameters = self._quantisation.parameters
-        stream = self._client.key_stream(self._quantisation.key_specs, self._client.session())
-        keys, sent = EvaluationKeys(parameters), io.BytesIO()
-        while stream.write_next(sent.write):
-            keys.add(SwitchingKey.from_bytes(sent.getvalue(), parameters))
-            sent = io.BytesIO()
-        return keys.to_bytes()
+    def __init__(self, quantisation: Quantisation, secret: SecretKey | None) -> None:
+        parameters = quantisation.client_parameters
+        super().__init__(quantisation, secret)
+        self._client = ThinClient.from_secret(self.secret, parameters)
 
     def encrypt(self, integers: NDArray[np.int64]) -> bytes:
         return self._client.encrypt(integers, dropped=0)
@@ -86,9 +67,6 @@ class ThinHolder:
         return np.concatenate([np.zeros(0, dtype=np.int64), *scores])
 
 
-Holder = SecretHolder | ThinHolder
-
-
 class Client(
     Unpicklable,
     elsewhere="store secret.to_bytes(), and make one of the directory and this secret elsewhere",
@@ -100,8 +78,8 @@ class Client(
 
     Args:
         directory: from `Index.directory` or `Shards.directory`.
-        secret: a secret key of an earlier client of this index, or a thin client, which then encrypts and
-            decrypts; a new key by default.
+        secret: a secret key of an earlier client of this index; a new key by default.
+        thin: encrypt and decrypt as a thin client does, with one prime, for an index made with ``thin=True``.
 
     Raises:
         FormatError: the bytes are not a directory, or the shards differ in how they round vectors, or share
@@ -110,18 +88,14 @@ class Client(
         ParameterError: the index is not for thin clients.
     """
 
-    def __init__(self, directory: bytes, secret: SecretKey | thin.Client | None = None) -> None:
+    def __init__(self, directory: bytes, secret: SecretKey | None = None, *, thin: bool = False) -> None:
         self._directories = _shards(directory)
         self.quantisation: Quantisation = self._directories[0].quantisation
-        self._holder: Holder
-        if isinstance(secret, thin.Client):
-            self._holder = ThinHolder(self.quantisation, secret)
-        else:
-            self._holder = SecretHolder(self.quantisation, secret)
+        self._holder = (ThinHolder if thin else SecretHolder)(self.quantisation, secret)
 
     @property
     def secret(self) -> SecretKey:
-        """The secret key, also that of a thin client: its owner stores it."""
+        """The secret key: its owner stores it."""
         return self._holder.secret
 
     def __len__(self) -> int:
@@ -235,7 +209,7 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
     _computed = "send its data to a server, and read the answer with top() or scores()"
 
     def __init__(
-        self, holder: Holder, directories: Sequence[Directory], tag: bytes, data: bytes, factor: float
+        self, holder: SecretHolder, directories: Sequence[Directory], tag: bytes, data: bytes, factor: float
     ) -> None:
         self.data = data
         self._holder, self._directories = holder, directories

@@ -88,6 +88,7 @@ class Directory:
             "index": self.index.hex(),
             "revision": self.revision,
             **self.quantisation.to_json(),
+            **self.quantisation.thin_fields,
         }
         text = json.dumps(header).encode()
         return HEAD.pack(MAGIC, len(text), len(self.runs)) + text + self.runs.astype("<i8").tobytes()
@@ -121,9 +122,10 @@ def _directories(data: bytes) -> Iterator[Directory]:
         places += _places(pairs)
         if places > MAX_PLACES:
             raise ValueError(f"it has more than {MAX_PLACES} places")
-        yield Directory(
-            _identity(fields), whole(fields["revision"], "revision"), _quantisation(fields), pairs
-        )
+        quantisation = _quantisation(fields)
+        if not quantisation.thin_fields.items() <= fields.items():
+            raise ValueError("what it states for thin clients does not belong to its own quantisation")
+        yield Directory(_identity(fields), whole(fields["revision"], "revision"), quantisation, pairs)
         if start == len(data):
             return
     raise ValueError(f"it has more than {MAX_SHARDS} shards")

@@ -6,6 +6,7 @@ Rounding moves a vector by at most ``sqrt(dimension) / 2`` levels, so integer ve
 the integers are exact.
 """
 
+import base64
 import bisect
 import math
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ from keywright._core import KeySpec, Parameters, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import ParameterError, SearchError
 from keywright.errors.choices import require_choice
+from keywright.keys import set_head
 from keywright.thin import Parameters as ThinParameters
 
 Metric = Literal["cosine", "dot", "euclidean"]
@@ -210,12 +212,6 @@ class Quantisation(Stated):
         engine = SearchIndex(self.parameters, self.dimension, self.max_norm2)
         return engine.client_parameters(largest)
 
-    @property
-    def key_parameters(self) -> Parameters:
-        """The primes of `parameters`, for thin clients in other languages, which make keys of this form."""
-        q, p = ([prime.bit_length() for prime in primes] for primes in (self.parameters.q, self.parameters.p))
-        return Parameters.from_bits(LOG_N, q, p, 1.0)
-
     @cached_property
     def key_specs(self) -> list[KeySpec]:
         """The keys that a server needs for the queries of a client."""
@@ -225,6 +221,20 @@ class Quantisation(Stated):
         if self.encrypted:
             specs.append(KeySpec.relinearization(parameters, ENCRYPTED_LEVEL, alpha=1))
         return specs
+
+    @cached_property
+    def thin_fields(self) -> dict[str, str]:
+        """What thin clients in other languages read of a directory, in base64: their parameters, those of the
+        keys that they make, and the head of the set of keys; nothing if the index has no thin clients."""
+        if not self.thin:
+            return {}
+        q, p = ([prime.bit_length() for prime in primes] for primes in (self.parameters.q, self.parameters.p))
+        stated = {
+            "client": self.client_parameters.to_bytes(),
+            "parameters": Parameters.from_bits(LOG_N, q, p, 1.0).to_bytes(),
+            "key_set": set_head(self.key_specs, self.parameters),
+        }
+        return {name: base64.b64encode(data).decode() for name, data in stated.items()}
 
     @property
     def deviation(self) -> float:

@@ -2,6 +2,7 @@
 
 Process pools and joblib pickle what they are given, and deepcopy copies by the same hooks."""
 
+import ast
 import copy
 import pickle
 import re
@@ -17,6 +18,7 @@ from keywright import _core, federated, plan, search
 from keywright._copies import Stated, Unchanging, Unpicklable
 from sklearn.linear_model import LogisticRegression
 from tests.interfaces.test_thread_safety import documented, unchangeable
+from tests.sources import files, named_nodes
 
 CLASSES = documented()
 COMPILED = {
@@ -41,6 +43,18 @@ PLAIN = {
     "keywright.values.Group",
 }
 """Classes that are not declared field by field, of objects without secrets and compiled parts."""
+
+
+SECRETS = re.compile(
+    r"(secret\)?|\bshare|\bkey)\.to_bytes$|(SecretKey|SumKey|ThresholdShare)\.from_bytes$|secret_bytes$"
+)
+BYTES_OF_SECRETS = {
+    "federated.shared_key.tags._secret",
+    "federated.threshold.client.ThresholdMod._open",
+    "federated.threshold.client.ThresholdMod._decrypt",
+}
+"""Where the package makes bytes of a secret, which Python does not wipe: docs/explanation/federated.md says
+so."""
 
 
 def refuses(cls: type) -> bool:
@@ -121,6 +135,17 @@ def test_compiled_parts_say_whether_they_have_bytes() -> None:
             with pytest.raises(TypeError, match=f"^{type(each).__name__} objects are not pickled") as caught:
                 way(each)
             assert text in str(caught.value)
+
+
+def test_python_has_no_bytes_of_a_secret_key() -> None:
+    """Python does not wipe bytes: the engine passes secrets from one object to another."""
+    places = {
+        scope
+        for path, tree in files()
+        for scope, node in named_nodes(tree, ".".join(path.with_suffix("").parts))
+        if isinstance(node, ast.Attribute) and SECRETS.search(ast.unparse(node))
+    }
+    assert places == BYTES_OF_SECRETS
 
 
 def test_what_is_cached_is_not_pickled() -> None:

@@ -25,6 +25,7 @@ from keywright.errors import (
     MismatchError,
     MissingKeyError,
     ModelRefusedError,
+    OutOfMemoryError,
     OutOfRangeError,
     ParameterError,
     RefusalError,
@@ -383,6 +384,19 @@ def test_the_report_says_how_requests_enter() -> None:
     layers = thin.program.seconds
     assert thin.report.run.seconds == pytest.approx(layers + entering)
     assert entering > 0
+
+
+def test_a_report_predicts_the_time_in_the_memory_of_a_server(model: Model) -> None:
+    """Diagonals that do not fit are made at every use."""
+    with pytest.raises(OutOfMemoryError) as refusal:
+        model.with_server_within(1)
+    assert refusal.value.needed is not None
+    narrow, wide = (
+        model.with_server_within(size).report.run.seconds for size in (refusal.value.needed + 10**6, 1 << 40)
+    )
+    assert narrow > wide
+    again = model.with_server_within(1 << 40).with_plan(model.execution.plan)
+    assert again.report.run == model.report.run
 
 
 def test_the_report_can_be_read(model: Model) -> None:

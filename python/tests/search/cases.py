@@ -1,9 +1,12 @@
 """Indices and clients of tests."""
 
+import base64
+import json
 from typing import Any
 
 import numpy as np
 from keywright import search
+from keywright.search.directory import HEAD
 from numpy.typing import NDArray
 
 METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
@@ -34,3 +37,10 @@ def rounded(quantisation: search.Quantisation, stored: NDArray[Any], query: NDAr
     if quantisation.metric == "dot":
         return np.asarray((rows @ integers) * (unit * factor / quantisation.levels))
     return np.clip((rows @ integers) / quantisation.levels**2, -1, 1)
+
+
+def thin_fields(directory: bytes) -> dict[str, bytes]:
+    """Return what the directory of one index states for thin clients."""
+    _, length, _ = HEAD.unpack_from(directory)
+    header = json.loads(directory[HEAD.size : HEAD.size + length])
+    return {name: base64.b64decode(header[name]) for name in ("client", "parameters", "key_set")}

@@ -1,4 +1,4 @@
-"""The client in C asks an index, by what a server hands out: three objects, and no more."""
+"""The client in C asks an index, by what the index's directory states."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright import search
-from keywright.keys import set_head
 from keywright.search.messages import query_to_bytes, read_answer
-from tests.search.cases import rounded, vectors
+from tests.search.cases import rounded, thin_fields, vectors
 
 ROOT = Path(__file__).parents[3]
 NAME = {"win32": "keywright_capi.dll", "darwin": "libkeywright_capi.dylib"}
@@ -99,10 +98,9 @@ class CClient:
 def test_the_c_client_reads_the_scores_of_rounded_vectors(metric: search.Metric) -> None:
     stored, vector = vectors(300, 6), vectors(1, 6, seed=2)[0]
     index = search.Index.of(stored, metric=metric, thin=True)
-    quantisation = index.quantisation
-    client = CClient(quantisation.client_parameters.to_bytes())
-    head = set_head(quantisation.key_specs, quantisation.parameters)
-    keys = client.keys(quantisation.key_parameters.to_bytes(), head)
+    quantisation, stated = index.quantisation, thin_fields(index.directory())
+    client = CClient(stated["client"])
+    keys = client.keys(stated["parameters"], stated["key_set"])
     integers, factor = quantisation.query(vector)
     data = query_to_bytes(secrets.token_bytes(16), client.encrypt(integers))
     (part,) = read_answer(index.answer(data, keys))

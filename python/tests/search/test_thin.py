@@ -1,5 +1,7 @@
 """Thin clients, which compute with one prime, ask an index in the clear."""
 
+import base64
+import io
 from pathlib import Path
 
 import keywright as kw
@@ -15,23 +17,23 @@ from keywright.errors import (
     SearchError,
 )
 from keywright.search.client import BLOCK
-from keywright.search.messages import ANSWER, query_ciphertext, query_to_bytes
+from keywright.search.messages import ANSWER, query_ciphertext, query_to_bytes, read_answer
 from keywright.search.quantisation import MAX_LEVELS
-from tests.search.cases import METRICS, rounded, vectors
+from tests.search.cases import METRICS, rounded, thin_fields, vectors
 
 STORED = vectors(300, 6)
 QUERY_VECTOR = vectors(1, 6, seed=2)[0]
 
 
 def thin_client(index: search.Index) -> thin.Client:
-    """A thin client that knows the bytes of a server's parameters."""
-    return thin.Client(thin.Parameters.from_bytes(index.quantisation.client_parameters.to_bytes()))
+    """A thin client with a secret of its own, that knows the directory alone."""
+    return thin.Client(thin.Parameters.from_bytes(thin_fields(index.directory())["client"]))
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_scores_are_those_of_rounded_vectors_and_of_other_clients(metric: search.Metric) -> None:
     index = search.Index.of(STORED, metric=metric, thin=True)
-    client = search.Client(index.directory(), thin_client(index))
+    client = search.Client(index.directory(), thin=True)
     query = client.query(QUERY_VECTOR)
     answer = index.answer(query.data, client.keys())
     ids, scores = query.scores(answer)
@@ -57,7 +59,7 @@ def test_every_block_and_shard_is_answered(tmp_path: Path) -> None:
     parts[0].delete([BLOCK + 1])
     parts[0].save(tmp_path / "index")
     shards = search.Shards([search.Index.load(tmp_path / "index"), parts[1]])
-    client = search.Client(shards.directory(), thin_client(parts[0]))
+    client = search.Client(shards.directory(), thin=True)
     query = client.query(QUERY_VECTOR)
     ids, scores = query.scores(shards.answer(query.data, client.keys()))
     expected = rounded(quantisation, stored, QUERY_VECTOR)
@@ -86,7 +88,7 @@ def test_the_largest_levels_are_answered_and_more_are_refused(
         stored, vector = vectors(5, dimension), vectors(1, dimension, seed=2)[0]
         index = search.Index(quantisation)
         index.add(range(5), stored)
-        client = search.Client(index.directory(), thin_client(index))
+        client = search.Client(index.directory(), thin=True)
         query = client.query(vector)
         _, scores = query.scores(index.answer(query.data, client.keys()))
         np.testing.assert_allclose(scores, rounded(quantisation, stored, vector), rtol=1e-12, atol=1e-12)
@@ -107,9 +109,37 @@ def test_the_largest_levels_are_answered_and_more_are_refused(
     return None
 
 
+def test_a_client_that_makes_its_own_keys_knows_the_directory_alone() -> None:
+    """As clients in other languages do: their keys are those of the list that the directory states."""
+    index = search.Index.of(STORED, thin=True)
+    stated, owner = thin_fields(index.directory()), thin_client(index)
+    parameters = kw.Parameters.from_bytes(stated["parameters"])
+    stream = owner.key_stream(kw.keys.read_set_head(stated["key_set"], parameters), owner.session())
+    keys, sent = kw.EvaluationKeys(index.parameters), io.BytesIO()
+    while stream.write_next(sent.write):
+        keys.add(kw.keys.SwitchingKey.from_bytes(sent.getvalue(), index.parameters))
+        sent = io.BytesIO()
+    integers, factor = index.quantisation.query(QUERY_VECTOR)
+    question = query_to_bytes(bytes(16), owner.encrypt(integers, dropped=0))
+    (part,) = read_answer(index.answer(question, keys))
+    scores = index.quantisation.scores(owner.decrypt(part.scores, len(STORED)), factor)
+    expected = rounded(index.quantisation, STORED, QUERY_VECTOR)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_directory_states_no_other_parameters_for_thin_clients() -> None:
+    directory = search.Index.of(STORED, thin=True).directory()
+    for other in (search.Index.of(STORED, levels=200, thin=True), search.Index.of(vectors(5, 2), thin=True)):
+        for name, data in thin_fields(other.directory()).items():
+            own, foreign = (base64.b64encode(each) for each in (thin_fields(directory)[name], data))
+            if len(own) == len(foreign) and own != foreign:
+                with pytest.raises(FormatError, match="thin clients"):
+                    search.Client(directory.replace(own, foreign))
+
+
 def test_what_is_sent_has_the_same_length_for_every_vector() -> None:
     index = search.Index.of(STORED, thin=True)
-    client = search.Client(index.directory(), thin_client(index))
+    client = search.Client(index.directory(), thin=True)
     queries = [client.query(vector) for vector in (QUERY_VECTOR, -STORED[0], np.eye(6)[0])]
     assert len({len(query.data) for query in queries}) == 1
     assert len(queries[0].data) < 62_000
@@ -119,8 +149,8 @@ def test_what_is_sent_has_the_same_length_for_every_vector() -> None:
 def test_a_public_key_encrypts_a_query() -> None:
     """A camera has no secret: it encrypts for the owner, who reads the scores."""
     index = search.Index.of(STORED, thin=True)
-    owner = thin_client(index)
-    client = search.Client(index.directory(), owner)
+    client = search.Client(index.directory(), thin=True)
+    owner = thin.Client.from_secret(client.secret, index.quantisation.client_parameters)
     camera = thin.Encryptor(owner.public_key(), owner.parameters)
     query = client.query(QUERY_VECTOR)
     integers, _ = index.quantisation.query(QUERY_VECTOR)
@@ -134,21 +164,21 @@ def test_indices_that_are_not_for_thin_clients_say_so() -> None:
     index = search.Index.of(STORED)
     with pytest.raises(ParameterError, match="thin=True"):
         _ = index.quantisation.client_parameters
-    client = thin_client(search.Index.of(STORED, thin=True))
     with pytest.raises(ParameterError, match="thin=True"):
-        search.Client(index.directory(), client)
+        search.Client(index.directory(), thin=True)
     with pytest.raises(ParameterError, match="encrypted vectors"):
         search.Quantisation(6, encrypted=True, thin=True)
     with pytest.raises(ParameterError, match=r"2\.\.8192"):
         search.Quantisation(1, thin=True)
+    sent = thin_client(search.Index.of(STORED, thin=True)).encrypt([1], dropped=0)
     with pytest.raises(FormatError):
-        index.answer(query_to_bytes(bytes(16), client.encrypt([1], dropped=0)), b"")
+        index.answer(query_to_bytes(bytes(16), sent), b"")
 
 
 def test_queries_of_others_are_refused() -> None:
     index = search.Index.of(STORED, thin=True)
-    owner = thin_client(index)
-    client = search.Client(index.directory(), owner)
+    client = search.Client(index.directory(), thin=True)
+    owner = thin.Client.from_secret(client.secret, index.quantisation.client_parameters)
     keys, query = client.keys(), client.query(QUERY_VECTOR)
     data, tag = query_ciphertext(query.data), query.tag
 
@@ -157,12 +187,10 @@ def test_queries_of_others_are_refused() -> None:
         search.Index.of(vectors(5, 128), thin=True),
         search.Index.of(STORED, metric="euclidean", thin=True),
     ):
-        with pytest.raises(MismatchError, check=lambda error: error.code == "parameters"):
-            search.Client(other.directory(), owner)
         # The ring is the same, and so the identity: the scale differs.
         with pytest.raises(FormatError, match="scale"):
             other.answer(query.data, keys)
-    stranger = search.Client(index.directory(), thin_client(index))
+    stranger = search.Client(index.directory(), thin=True)
     with pytest.raises(MismatchError, check=lambda error: error.code == "key"):
         index.answer(query.data, stranger.keys())
     with pytest.raises(MissingKeyError):
@@ -182,7 +210,7 @@ def test_queries_of_others_are_refused() -> None:
 
 def test_answers_of_others_are_refused() -> None:
     index = search.Index.of(STORED, thin=True)
-    client, stranger = (search.Client(index.directory(), thin_client(index)) for _ in range(2))
+    client, stranger = (search.Client(index.directory(), thin=True) for _ in range(2))
     query = client.query(QUERY_VECTOR)
     answer = index.answer(query.data, client.keys())
     other = stranger.query(QUERY_VECTOR)
@@ -207,7 +235,7 @@ def test_answers_of_others_are_refused() -> None:
 @pytest.mark.parametrize("k", [0, 301])
 def test_bad_questions_are_refused_before_any_key(k: int) -> None:
     index = search.Index.of(STORED, thin=True)
-    client = search.Client(index.directory(), thin_client(index))
+    client = search.Client(index.directory(), thin=True)
     with pytest.raises(SearchError, check=lambda error: error.code == "norm"):
         client.query(np.zeros(6))
     with pytest.raises(SearchError, check=lambda error: error.code == "shape"):

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use keywright_client::{Client, ClientError};
 use keywright_ring::ForkMutex;
+use keywright_wire::WireSecret;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,6 +13,7 @@ use crate::arguments::integers::integers;
 use crate::classes::getters::getters;
 use crate::errors::Failure;
 use crate::keys::descriptions::spec::{PyKeySpec, specs_for};
+use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::opaque;
 use crate::thin_client::entropy::platform;
@@ -65,6 +67,26 @@ impl PyClient {
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let client = compute(py, || Client::generate(&parameters.0, &mut *platform(entropy)))?;
+        Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
+    }
+
+    /// A client with a secret key of the server's parameters. Python gets no copy of the secret.
+    ///
+    /// Raises:
+    ///     MismatchError: the secret belongs to other parameters.
+    ///     RandomnessError: as for the constructor.
+    #[staticmethod]
+    #[pyo3(signature = (secret, parameters, entropy=None))]
+    fn from_secret(
+        py: Python<'_>,
+        secret: &PySecretKey,
+        parameters: PyClientParameters,
+        entropy: Option<[u8; 32]>,
+    ) -> Result<Self, Failure> {
+        let client = compute(py, || -> Result<_, Failure> {
+            let bytes = secret.key.to_secret_bytes(secret.parameters.rlwe())?;
+            Ok(Client::from_secret_bytes(&parameters.0, &bytes, &mut *platform(entropy))?)
+        })?;
         Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
     }
 

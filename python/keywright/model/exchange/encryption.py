@@ -152,9 +152,8 @@ class Encryption(
         """The thin client's keys; None if values are in slots."""
         if self.manifest.format.packing == "slots":
             return None
-        return Client.from_secret_bytes(
-            require_secret(self._secret).to_bytes(), ClientParameters.from_bytes(self.manifest.format.client)
-        )
+        parameters = ClientParameters.from_bytes(self.manifest.format.client)
+        return Client.from_secret(require_secret(self._secret), parameters)
 
     @cached_property
     def _decryptor(self) -> Decryptor:

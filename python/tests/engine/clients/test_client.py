@@ -137,7 +137,9 @@ def test_groups_of_small_integers_are_added(parameters: kw.Parameters) -> None:
         assert (caught.value.index, caught.value.maximum) == (1, 2**14 - 1)
 
 
-def test_the_same_entropy_makes_the_same_bytes(thin: kw.thin.Parameters, numbers: NDArray[np.int64]) -> None:
+def test_the_same_entropy_makes_the_same_bytes(
+    parameters: kw.Parameters, thin: kw.thin.Parameters, numbers: NDArray[np.int64]
+) -> None:
     def upload(client: kw.thin.Client) -> list[bytes]:
         return [client.secret_bytes(), client.public_key(), client.encrypt(numbers), client.session()]
 
@@ -145,7 +147,9 @@ def test_the_same_entropy_makes_the_same_bytes(thin: kw.thin.Parameters, numbers
     first, second = kw.thin.Client(thin), kw.thin.Client(thin)
     assert first.secret_bytes() != second.secret_bytes()
     again = kw.thin.Client.from_secret_bytes(first.secret_bytes(), thin)
-    assert again.secret_bytes() == first.secret_bytes()
+    whole = kw.SecretKey.from_bytes(first.secret_bytes(), parameters)
+    for owner in (again, kw.thin.Client.from_secret(whole, thin)):
+        assert owner.secret_bytes() == first.secret_bytes()
     sender = kw.thin.Encryptor(first.public_key(), thin)
     assert np.abs(again.decrypt(sender.encrypt(numbers)) - numbers).max() <= 1
 
@@ -211,6 +215,8 @@ def test_what_is_refused_names_the_value(
         kw.thin.Encryptor(client.public_key(), other)
     with pytest.raises(kw.errors.MismatchError, check=lambda error: error.code == "parameters"):
         kw.thin.Client.from_secret_bytes(client.secret_bytes(), other)
+    with pytest.raises(kw.errors.MismatchError, check=lambda error: error.code == "parameters"):
+        kw.thin.Client.from_secret(kw.SecretKey.from_bytes(client.secret_bytes(), parameters), other)
     with pytest.raises(TypeError):
         client.__reduce__()
 

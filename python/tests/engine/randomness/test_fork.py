@@ -58,7 +58,7 @@ QUIET = {
 # So are the other abilities of the table's classes.
 QUIET_METHODS = {
     "BfvDecryptor": {"decrypt", "noise_budget"},
-    "Client": {"decrypt", "from_secret_bytes", "key_stream", "secret_bytes"},
+    "Client": {"decrypt", "from_secret", "from_secret_bytes", "key_stream", "secret_bytes"},
     "Decryptor": {"decrypt", "decrypt_complex"},
     "EncryptionPool": {"close"},
     "MasterKeys": {"derivation", "derive", "from_bytes", "load", "save", "to_bytes"},

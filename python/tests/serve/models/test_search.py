@@ -114,13 +114,13 @@ def test_thin_clients_and_others_ask_one_index(tmp_path: Path) -> None:
     served = ServedIndex(tmp_path / "index")
     (tmp_path / "state").mkdir()
     service = Service(served, tmp_path / "state", workers=WORKERS)
-    client = thin.Client(index.quantisation.client_parameters)
     expected = rounded(index.quantisation, STORED, QUERY)
     with listening(service) as server:
-        for secret in (client, None):
-            with RemoteSearch(server.url, secret=secret) as remote:
+        for one_prime in (True, False):
+            with RemoteSearch(server.url, thin=one_prime) as remote:
                 np.testing.assert_allclose(remote.scores(QUERY)[1], expected, rtol=1e-12)
                 path = f"/v1/keys/{remote._identifier}/jobs?model={served.hash}&wait=5"
+                client = thin.Client.from_secret(remote.client.secret, index.quantisation.client_parameters)
                 with pytest.raises(InvalidObjectError):
                     remote.request("POST", path, framing.join([client.encrypt([1])]))
     service.close()
