@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from onnx.reference import ReferenceEvaluator
 from studies.coefficient_network.__main__ import changes, packings, planned
+from studies.coefficient_network.export import onnx_model
 from studies.coefficient_network.network import (
     IMAGE,
     INPUT,
@@ -102,6 +104,16 @@ def test_layers_are_convolutions(setting: Setting) -> None:
     exponents, kernels, summands, places = last.numbers
     result = products(exponents, kernels.reshape(10, -1), values, places)[0] + summands
     assert np.allclose(result * 5.0, scores[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("setting", [Setting("3", 3, (4, 8, 8), (1, 2)), Setting("5", 5, (4, 8), (1,))])
+def test_the_exported_model_has_the_scores_of_the_network(setting: Setting) -> None:
+    network, rng = random_network(setting), np.random.default_rng(2)
+    pictures, mean = rng.integers(0, 256, (2, IMAGE, IMAGE, 3)), np.array([125.0, 123.0, 114.0])
+    expected, _ = clear_run(cropped(pictures - mean, setting.kernel), network)
+    images = (pictures.transpose(0, 3, 1, 2) / 255).astype(np.float32)
+    (scores,) = ReferenceEvaluator(onnx_model(network, mean)).run(None, {"image": images})
+    assert np.allclose(scores, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
 def test_changes_of_width_have_the_rotations_of_the_source() -> None:

@@ -49,6 +49,11 @@ def test_other_operations_differ_between_the_columns_of_table_4() -> None:
     assert powers_of_two[1] != all_required[1]
 
 
+def test_bootstraps_of_table_4_are_eight_and_twenty_of_table_2() -> None:
+    assert [round(total / 3335) for total in (27_824, 66_082)] == [8, 20]
+    assert 58_671 - 27_824 == 30_847
+
+
 def test_there_are_29_signed_powers_of_two_of_32768_slots() -> None:
     group = AutomorphismGroup(16)
     kept = {key for step in range(1, 2**15) for key in signed_powers(group, group.rotation(step))}

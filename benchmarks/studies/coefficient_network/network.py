@@ -118,7 +118,7 @@ def read_network(setting: Setting, folder: Path) -> Network:
         )
         for index, layer in enumerate(blank.layers)
     )
-    matrix = numbers("final-fckernel").reshape(blank.matrix.shape)
+    matrix = numbers("final-fckernel").reshape(len(blank.matrix), -1)
     return Network(layers, matrix, numbers("final-fcbias"))
 
 
@@ -139,7 +139,8 @@ def read_images(folder: Path, count: int) -> tuple[Array, NDArray[np.intp], Arra
     from PIL import Image
 
     classes = [sorted(path.iterdir()) for path in sorted(folder.iterdir())]
-    chosen = [(classes[i % CLASSES][i // CLASSES], i % CLASSES) for i in range(count)]
+    turns = (divmod(i, len(classes)) for i in range(count))
+    chosen = [(classes[label][turn], label) for turn, label in turns]
     images = np.stack([np.asarray(Image.open(path), dtype=np.float64) for path, _ in chosen])
     mean = np.mean(
         [np.asarray(Image.open(path), np.float64).mean((0, 1)) for of in classes for path in of], 0
@@ -244,7 +245,8 @@ def layer_lines(network: Network, bounds: Sequence[float] | Array, bound: float)
     shifts = place(rows[:, None] - middle, rows - middle, width)[:, :, None]
     shifts = shifts + np.arange(network.matrix.shape[0]) * apart
     weights = np.tile(network.matrix / rows.size**2, (rows.size**2, 1)).T * (before / bound)
-    sizes = (CLASSES, shifts.size, fitting, fitting // 16, 1, 0, 1)
+    classes = network.bias.size
+    sizes = (classes, shifts.size, fitting, fitting >> (classes - 1).bit_length(), 1, 0, 1)
     numbers = (-shifts.ravel(), weights.ravel(), network.bias / bound, [place(middle, middle, width)])
     return [*out, LayerLine(sizes, tuple(np.asarray(part, float) for part in numbers))]
 

@@ -1,10 +1,9 @@
 """Train a network of a setting of ConvFHE whose weights are not published: `python -m
-studies.coefficient_network.train --images I --setting 5-8-3 --out W`.
+studies.coefficient_network.train --images I --test T --setting 5-8-3 --out W`.
 
-I has a folder of CIFAR-10's test images for each class. The first hundred of each class are held out, and the
-others are trained on, because the training images are not at hand: the network is far less accurate than
-ConvFHE's. Writes a file for each array, as `studies.coefficient_network` reads them, and prints the share of
-the images held out that are right. Needs torch and pillow.
+I has a folder of CIFAR-10's training images for each class, and T of its test images. Writes a file for each
+array, as `studies.coefficient_network` reads them, and prints the share of test images that are right. Needs
+torch and pillow.
 """
 
 from __future__ import annotations
@@ -31,8 +30,9 @@ from studies.coefficient_network.network import (
     write_network,
 )
 
-HELD_OUT, BATCH, SHIFT = 1000, 128, 3
-"""Images in turns of the classes that are not trained on, images of a step, and pixels that images move."""
+COUNT, TESTED, BATCH, SHIFT = 50_000, 1000, 128, 3
+"""Images that are trained on, and test images, in turns of the classes; images of a step, and pixels that
+images move."""
 
 
 class PlainNetwork(nn.Module):
@@ -76,7 +76,8 @@ class PlainNetwork(nn.Module):
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m studies.coefficient_network.train", description=__doc__)
-    parser.add_argument("--images", type=Path, required=True, help="folders of CIFAR-10's test images")
+    parser.add_argument("--images", type=Path, required=True, help="folders of CIFAR-10's training images")
+    parser.add_argument("--test", type=Path, required=True, help="folders of its test images")
     parser.add_argument("--setting", choices=sorted(SETTINGS), default="5-8-3", help="default: 5-8-3")
     parser.add_argument(
         "--epochs", type=int, default=20, help="0 writes the weights at the beginning (default: 20)"
@@ -100,20 +101,21 @@ def main() -> int:
     options = arguments()
     torch.manual_seed(1)
     setting = SETTINGS[options.setting]
-    images, labels, mean = read_images(options.images, 10_000)
+    images, labels, mean = read_images(options.images, COUNT)
     rows = IMAGE - setting.kernel // 2
     values = torch.tensor(images - mean, dtype=torch.float32).permute(0, 3, 1, 2)
-    held = torch.tensor(cropped(images[:HELD_OUT] - mean, setting.kernel), dtype=torch.float32)
+    tested, truth, mean = read_images(options.test, TESTED)
+    held = torch.tensor(cropped(tested - mean, setting.kernel), dtype=torch.float32)
     held = held.permute(0, 3, 1, 2)[:, :, :rows, :rows]
-    target = torch.tensor(labels)
+    target, expected = torch.tensor(labels), torch.tensor(truth)
     network = PlainNetwork(setting).to(memory_format=torch.channels_last)
-    steps = (10_000 - HELD_OUT) // BATCH
+    steps = COUNT // BATCH
     optimiser = torch.optim.SGD(network.parameters(), 0.1, 0.9, weight_decay=1e-3, nesterov=True)
     write_network(options.out, network.arrays())
     begin = time.monotonic()
     for epoch in range(options.epochs):
         network.train()
-        for step, chosen in enumerate((torch.randperm(10_000 - HELD_OUT) + HELD_OUT).split(BATCH)):
+        for step, chosen in enumerate(torch.randperm(COUNT).split(BATCH)):
             # The rate rises in the first quarter and falls to zero, with the epochs or with the time.
             done = max((epoch + step / steps) / options.epochs, (time.monotonic() - begin) / options.limit)
             optimiser.param_groups[0]["lr"] = 0.1 * max(0.0, min(4 * done, (1 - done) / 0.75)) + 1e-5
@@ -126,7 +128,7 @@ def main() -> int:
             optimiser.step()
         network.eval()
         with torch.no_grad():
-            right = (network(held).argmax(1) == target[:HELD_OUT]).float().mean()
+            right = (network(held).argmax(1) == expected).float().mean()
         print(f"epoch {epoch + 1}: {100 * right:.1f} % right", flush=True)
         write_network(options.out, network.arrays())
         if time.monotonic() - begin > options.limit:

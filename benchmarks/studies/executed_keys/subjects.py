@@ -137,9 +137,14 @@ def load(subject: Subject, program: compiler.Program) -> Compiled:
     return Compiled(program, plans[0].parameters, plans)
 
 
+def fit(subject: Subject, calibration: Samples) -> compiler.Fit:
+    """The subject's polynomials on calibration samples."""
+    return compiler.Fit(calibration=calibration, activations=dict(subject.activations))
+
+
 def compile_subject(subject: Subject, model: Path, calibration: Samples) -> Compiled:
     """All in one ring, as in the paper."""
-    fit = compiler.Fit(calibration=calibration, activations=dict(subject.activations))
+    polynomials = fit(subject, calibration)
     if subject.preset is None:
         assert subject.parameters is not None
         parameters = subject.parameters()
@@ -147,9 +152,9 @@ def compile_subject(subject: Subject, model: Path, calibration: Samples) -> Comp
         target = compiler.Target(
             slots=parameters.max_slots, levels=parameters.max_level, output_level=1, batch=1
         )
-        return load(subject, compiler.compile_program(model, target, fit))
+        return load(subject, compiler.compile_program(model, target, polynomials))
     shipped = BootstrapPreset(subject.preset, CostModel())
     target = compiler.Target(
         slots=shipped.plan.slots, levels=shipped.plan.output_level, bootstraps=shipped.options, batch=1
     )
-    return load(subject, compiler.compile_program(model, target, fit))
+    return load(subject, compiler.compile_program(model, target, polynomials))
