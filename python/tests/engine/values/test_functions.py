@@ -312,8 +312,6 @@ OPERATIONS: dict[str, Operation] = {
 """Every operation, of encrypted values and of numbers between 0.2 and 1."""
 
 NO_OPERATIONS = {"error_bound", "evaluator", "ciphertext", "interval", "approximation"}
-
-
 ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift")
 
 
