@@ -31,7 +31,12 @@ pub(crate) fn product(diagonals: &Diagonals, v: &[Complex64]) -> Vec<Complex64> 
     (0..n).map(|k| diagonals.iter().map(|(r, d)| d[k] * v[(k + r) % n]).sum()).collect()
 }
 
-pub(crate) fn keys_for(owner: &Owner, transforms: &[&LinearTransform], level: usize, alpha: usize) -> EvaluationKeys {
+pub(crate) fn keys_for(
+    owner: &Owner,
+    transforms: &[&LinearTransform],
+    level: usize,
+    alpha: usize,
+) -> EvaluationKeys {
     let steps: BTreeSet<usize> = transforms.iter().flat_map(|t| t.plan().rotations()).collect();
     owner.keys(steps.into_iter().map(|k| owner.spec(owner.rotation(k), level, alpha)))
 }
