@@ -134,10 +134,10 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 # What no change needs at once, and why. All of it runs before a release and every week; nothing is skipped there.
 #   python-full      tests marked large or full: lists of rotations, Flower's processes, studies of benchmarks, every
 #                    limit of memory, which take a minute or more and whose parts have quick tests; the peak of a
-#                    bootstrapped network, where that of a small one is quick; constants that papers print; more drawn
-#                    cases of python/tests/testbed; the cells of matrices (python/tests/matrices.py) whose every value
-#                    another cell has. With them all other tests, where PostgreSQL, the client in C, LightGBM, pandas
-#                    and XGBoost have their packages
+#                    bootstrapped network, where that of a small one is quick; constants that papers print; the security
+#                    bounds of all degrees, where one of each secret is quick; more drawn cases of python/tests/testbed;
+#                    the cells of matrices (python/tests/matrices.py) whose every value another cell has. With them all
+#                    other tests, where PostgreSQL, the client in C, LightGBM, pandas and XGBoost have their packages
 #   ray-full         Ray in the two versions that the cluster and Flower's simulation need: environments of 300 MB
 #   fuzz             compiles the engine again with libFuzzer's counters and runs for a minute; the stored inputs are
 #                    tests in Rust and in Python, which `make test` runs

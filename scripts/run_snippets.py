@@ -3,8 +3,9 @@
 A fenced block is run if its language is one of
 
 * ``python``: executed; the blocks of a page share one namespace. Checks are written as ``assert``.
-* ``console``: each line ``$ command`` (continued by a trailing backslash) is run by ``bash``; the lines below
-  it, if any, are its expected output, in which ``...`` stands for any text, also over several lines.
+* ``console``: each line ``$ command`` (continued by a trailing backslash) is run by ``bash``, or in a fork of
+  this process if it only calls ``keywright``; the lines below it, if any, are its expected output, in which
+  ``...`` stands for any text, also over several lines.
 
 Both kinds run in one temporary folder per page, with this interpreter's own programs first in ``PATH``. Any
 other language (``text``, ``sh``, ``rust``) is left alone, and so is a Python block that imports a module of
@@ -14,6 +15,7 @@ page; it is printed as ``page:line: reason``, and the exit status is 1 if any pa
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import re
 import subprocess
@@ -21,16 +23,21 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)")
 IMPORT = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 OPTIONAL = {"torch", "transformers"}
 """Modules of gigabytes, which not every environment for tests has."""
 COMMAND_TIMEOUT_S = 300
+IMPORTED = ("sklearn.ensemble", "sklearn.pipeline", "keywright.model", "keywright.commands.command_line")
+"""Modules that many pages need: one process imports them, of which the processes of pages are forks."""
+WORDS = re.compile(r"keywright( [\w./:=+,-]+)+")
+"""A command that means the same without a shell."""
 
 
 class SnippetError(Exception):
@@ -122,24 +129,68 @@ def run_console(block: Block) -> None:
     """Run a console block's commands. Raises `SnippetError` for a failing command or an unexpected output."""
     for command in commands(block):
         try:
-            result = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", command.command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=COMMAND_TIMEOUT_S,
-                check=False,
-            )
+            status, output = run_command(command.command)
         except subprocess.TimeoutExpired as error:
             reason = f"`{command.command}` ran longer than {COMMAND_TIMEOUT_S} s"
             raise SnippetError(command.line, reason) from error
-        if result.returncode != 0:
-            reason = f"`{command.command}` ended with status {result.returncode}:\n{result.stdout}"
+        if status != 0:
+            reason = f"`{command.command}` ended with status {status}:\n{output}"
             raise SnippetError(command.line, reason)
-        if command.expected and not output_matches(command.expected, result.stdout):
-            reason = f"`{command.command}` printed\n{result.stdout}but the page shows\n{command.expected}"
+        if command.expected and not output_matches(command.expected, output):
+            reason = f"`{command.command}` printed\n{output}but the page shows\n{command.expected}"
             raise SnippetError(command.line, reason)
+
+
+def run_command(command: str) -> tuple[int, str]:
+    """Run a command and return its exit status and its output. Raises `subprocess.TimeoutExpired`."""
+    if WORDS.fullmatch(command) and hasattr(os, "fork"):
+        return _in_process("fork", _keywright, command.split()[1:], COMMAND_TIMEOUT_S)
+    result = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=COMMAND_TIMEOUT_S,
+        check=False,
+    )
+    return result.returncode, result.stdout
+
+
+def _keywright(arguments: list[str]) -> int:
+    from keywright.cli import main
+
+    return main(arguments)
+
+
+def _in_process(
+    start: str, work: Callable[[Any], int], argument: object, seconds: float | None
+) -> tuple[int, str]:
+    """Call a function in a process of its own; return the exit status that it returns, and its output.
+    Raises `subprocess.TimeoutExpired`."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "output")
+        context: Any = multiprocessing.get_context(start)
+        if start == "forkserver":
+            context.set_forkserver_preload([*IMPORTED])
+        process = context.Process(target=_redirected, args=(work, argument, output))
+        process.start()
+        process.join(seconds)
+        if seconds is not None and process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired([str(argument)], seconds)
+        return process.exitcode, output.read_text(encoding="utf-8") if output.exists() else ""
+
+
+def _redirected(work: Callable[[Any], int], argument: object, output: Path) -> None:
+    """Call a function with everything that it prints in a file, and exit with the status that it returns."""
+    with Path(os.devnull).open(encoding="utf-8") as nothing, output.open("w", encoding="utf-8") as file:
+        for number, stream in enumerate((nothing, file, file)):
+            os.dup2(stream.fileno(), number)
+        # Not those of the parent, which may hold text that it has not written yet.
+        sys.stdin, sys.stdout, sys.stderr = nothing, file, file
+        sys.exit(work(argument))
 
 
 def missing_module(block: Block) -> str | None:
@@ -169,10 +220,11 @@ def run_page(page: Path) -> int:
 
 
 def run_apart(page: Path) -> None:
-    """Run a page in a process of its own. Raises `AssertionError` with what it printed if a snippet fails."""
-    command = [sys.executable, str(Path(__file__).resolve()), str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    """Run a page in a process of its own, a copy of one that has imported `IMPORTED`. Raises `AssertionError`
+    with what it printed if a snippet fails."""
+    start = "forkserver" if hasattr(os, "fork") else "spawn"
+    status, printed = _in_process(start, main, [str(page)], None)
+    assert status == 0, printed
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -105,3 +105,16 @@ def test_failures_name_page_and_line(
 )
 def test_output_matching(expected: str, output: str, matches: bool) -> None:
     assert run_snippets.output_matches(expected, output) is matches
+
+
+def test_a_page_runs_in_a_process_of_its_own_and_its_commands_in_others(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nprint('begun', end=' ')\n```\n\n```console\n$ keywright --version\nkeywright ...\n```\n"
+    )
+    run_snippets.run_apart(page)
+    page.write_text("```console\n$ keywright presets --nonsense\n```\n")
+    with pytest.raises(
+        AssertionError, match=r"page\.md:2: `keywright presets --nonsense` ended with status 2"
+    ):
+        run_snippets.run_apart(page)

@@ -9,6 +9,7 @@ import pytest
 from studies.service.chaos import Tally, fill, full_disk, run, small_disk
 
 
+@pytest.mark.full
 def test_nothing_accepted_is_lost_while_processes_are_killed_and_the_disk_is_full() -> None:
     tally, mounted = run(7.0, 4, 128, 5)
     assert tally.faults == []

@@ -1,7 +1,7 @@
 """Runs programs: on ciphertexts, in the clear, and as a simulation without keys."""
 
 from .backend import Backend
-from .clear import ClearBackend, ClearCiphertext
+from .clear_backend import ClearBackend, ClearCiphertext
 from .clear_run import run_clear
 from .encrypted.backend import EncryptedBackend
 from .executor import execute

@@ -7,7 +7,7 @@ from keywright.errors.engine import EncodeError
 from keywright.program.arrays import Vector, as_numbers
 from keywright.program.program import Program
 
-from .clear import ClearBackend
+from .clear_backend import ClearBackend
 from .executor import execute
 
 

@@ -11,7 +11,7 @@ from keywright.program.arrays import as_numbers
 from keywright.program.instructions import OUTSIDE, Instruction
 from keywright.program.program import Program
 
-from .clear import ClearBackend, ClearCiphertext
+from .clear_backend import ClearBackend, ClearCiphertext
 from .executor import execute
 
 MOST_BITS = 1000.0

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from keywright.errors import PackageMissingError
 
-from . import logs
-from .http.pages import load_page
-from .served.index import ServedIndex
-from .served.interface import Served
-from .served.loading import load_served
-from .service import Service, ServiceLimits, StorageAddresses
-from .workers.workers import Workers
-
 if TYPE_CHECKING:
+    from . import logs
     from .hosting import serve
     from .http.app import application
+    from .http.pages import load_page
     from .http.server import Server
+    from .served.index import ServedIndex
+    from .served.interface import Served
+    from .served.loading import load_served
+    from .service import Service, ServiceLimits, StorageAddresses
+    from .workers.workers import Workers
 
 __all__ = [
     "Served",
@@ -39,14 +38,28 @@ __all__ = [
     "serve",
 ]
 
-_NEEDS_STARLETTE = {"Server": "http.server", "application": "http.app", "serve": "hosting"}
+_MODULES = {
+    "Served": "served.interface",
+    "ServedIndex": "served.index",
+    "Server": "http.server",
+    "Service": "service",
+    "ServiceLimits": "service",
+    "StorageAddresses": "service",
+    "Workers": "workers.workers",
+    "application": "http.app",
+    "load_page": "http.pages",
+    "load_served": "served.loading",
+    "serve": "hosting",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Starlette and uvicorn on first use."""
-    if name in _NEEDS_STARLETTE:
-        try:
-            return getattr(import_module(f"keywright.serve.{_NEEDS_STARLETTE[name]}"), name)
-        except ModuleNotFoundError as error:
-            raise PackageMissingError(str(error.name), "serve") from error
+    """Import modules on first use: a worker needs neither the service nor Starlette and uvicorn."""
+    try:
+        if name in _MODULES:
+            return getattr(import_module(f"keywright.serve.{_MODULES[name]}"), name)
+        if name == "logs":
+            return import_module("keywright.serve.logs")
+    except ModuleNotFoundError as error:
+        raise PackageMissingError(str(error.name), "serve") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

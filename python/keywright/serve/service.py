@@ -24,8 +24,9 @@ from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
 from keywright.serve.tenants.audit import Audit
-from keywright.serve.tenants.holders import RateLimiter, holder_of
+from keywright.serve.tenants.holders import holder_of
 from keywright.serve.tenants.quotas import Quotas, Usage
+from keywright.serve.tenants.rate_limiter import RateLimiter
 from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.buffers import MAX_CONNECTIONS, Buffers, body_bytes
 from keywright.serve.uploads.direct import DirectUploads

@@ -23,7 +23,7 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network import convert_bootstrap
 from tests.commands.printed import fails, lines
-from tests.engine.test_bootstrapping import small_parameters, small_plan
+from tests.engine.bootstrapping.owner import small_parameters, small_plan
 
 
 def test_a_plan_is_made_into_keys_and_followed(

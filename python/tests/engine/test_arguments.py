@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from keywright import _core, search
 from keywright.search.quantisation import ENCRYPTED_LEVEL
+from tests.engine.bootstrapping.owner import small_parameters, small_plan
 from tests.engine.randomness import drawing
-from tests.engine.test_bootstrapping import small_parameters, small_plan
 
 HUGE = 1 << 200
 SIGNED = {"steps", "stride", "rotations", "descriptor"}

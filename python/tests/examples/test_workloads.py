@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -123,15 +124,15 @@ def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
     assert called(checkout, "scripts/build_task.sh", "./submission").returncode == 0
     data = checkout / "datasets" / "single" / "intermediate"
     data.mkdir(parents=True)
-    for text, message in (("0.5 " * 783, "expected (1, 784)"), ("0.5 " * 783 + "1.5", "not in [0, 1]")):
-        (data / "test_pixels.txt").write_text(text + "\n")
-        done = called(checkout, "submission/build/client_preprocess_input", "0")
-        assert done.returncode == 1
-        assert message in done.stderr
-    done = called(checkout, "submission/build/server_encrypted_compute", "0")
-    assert "holds no ciphertexts, because an earlier step failed" in done.stderr
-    done = called(checkout, "submission/build/client_postprocess", "4")
-    assert "from 0 (single) to 3 (large)" in done.stderr
+    with module(checkout) as steps:
+        for text, message in (("0.5 " * 783, "expected (1, 784)"), ("0.5 " * 783 + "1.5", "not in [0, 1]")):
+            (data / "test_pixels.txt").write_text(text + "\n")
+            with pytest.raises(SystemExit, match=re.escape(message)):
+                steps.main("client_preprocess_input", ["0"])
+        with pytest.raises(SystemExit, match="holds no ciphertexts, because an earlier step failed"):
+            steps.main("server_encrypted_compute", ["0"])
+        with pytest.raises(SystemExit, match=re.escape("from 0 (single) to 3 (large)")):
+            steps.main("client_postprocess", ["4"])
 
 
 def unit(vectors: Any) -> Any:

@@ -47,7 +47,7 @@ ELSEWHERE = {
     "keywright.client.RemoteModel": JOINING,
     "keywright.client.RemoteSearch": "serve/models/test_search.py::test_threads_query_vectors_of_their_owner",
     "keywright.federated.ThresholdMod": (
-        "federated/threshold/test_threshold.py::test_two_sums_at_once_get_one_answer"
+        "federated/threshold/test_client_answers.py::test_two_sums_at_once_get_one_answer"
     ),
     "keywright.model.Requests": JOINING,
     "keywright.search.IndexProcess": "search/test_shards.py::test_a_shard_in_a_process_answers_the_same",

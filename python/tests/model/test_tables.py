@@ -135,7 +135,8 @@ MODELS: dict[str, tuple[Any, NDArray[Any], NDArray[Any]]] = {
     ),
 }  # fmt: skip
 TREES = ("tree", "forest", "boosting", "histograms", "trees behind a scaler")
-CASES = [(name, "private") for name in MODELS] + [(name, "public") for name in TREES]
+CASES = [(name, "private") for name in MODELS] + [("forest", "public")]
+CASES += [pytest.param(name, "public", marks=pytest.mark.full) for name in TREES if name != "forest"]
 
 
 def named(estimator: Any) -> Any:

@@ -42,7 +42,7 @@ def workload(seed: int, count: int, levels: tuple[int, ...] = (3,)) -> Workload:
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(0, 8), *(pytest.param(seed, 12, marks=pytest.mark.full) for seed in (0, 1, 2))]
+    ("seed", "count"), [(0, 5), *(pytest.param(seed, 12, marks=pytest.mark.full) for seed in (0, 1, 2))]
 )
 def test_what_is_priced_can_be_derived(seed: int, count: int) -> None:
     plan = STRATEGIES["kds"].plan(workload(seed, count, (3, 1)), MODEL)

@@ -18,7 +18,7 @@ from .drawn.registry import Drawn, graph
 from .drawn.rewriting import rewritten
 from .running import drawn_fit, encrypted, small
 
-COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "3"))
+COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "2"))
 Compile = Callable[[Drawn, int], Model]
 
 

@@ -3,6 +3,7 @@
 
 mod bootstrapper;
 mod bootstrapping;
+mod diagonal_storage;
 mod eval_mod;
 mod fixture;
 mod input_ring;

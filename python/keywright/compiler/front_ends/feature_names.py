@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keywright._reading.documents import Limits, read_json
-from keywright._reading.records import refusing
-from keywright.errors.network import RefusalError
 from keywright.program.arrays import table_names
 from keywright.program.client.samples import by_name
 
+from .model_file import listed
+
 NAMES = "keywright.features"
 """Metadata of a model that takes an array: the names of its columns, as JSON."""
-
-LIMITS = Limits(16 << 20, 1 << 20)
-"""Names of as many features as a model can have."""
 
 COUNTED = {"sklearn": "x", "lightgbm": "Column_", "xgboost": "f"}
 """What libraries put before the numbers of features that have no names."""
@@ -122,6 +118,4 @@ def with_names(exported: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelPro
 
 def names_in(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return the names of the columns of a model's input; most models have none."""
-    value = next((entry.value for entry in model.metadata_props if entry.key == NAMES), "[]")
-    with refusing("a list of names", RefusalError, code="model"):
-        return tuple(map(str, read_json(value, LIMITS)))
+    return tuple(map(str, listed(model, NAMES, "names")))

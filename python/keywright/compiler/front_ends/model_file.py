@@ -1,16 +1,20 @@
 """Loads model files: reads them, checks them with onnx, and refuses files that are too large."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import onnx
 from numpy.typing import ArrayLike
 
 from keywright._reading.arrays import require_file
+from keywright._reading.documents import Limits, read_json
+from keywright._reading.records import refusing
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import as_array
+from keywright.program.client.samples import Column
 from keywright.program.stored_tensors import external_file, require_equations, require_inside, stored_tensors
 
 from .rewriting.decomposed_operators import with_erf
@@ -22,6 +26,15 @@ VALUES = "keywright.values"
 
 UNCOMPARED = "keywright.uncompared"
 """Metadata of an exported model: which of its outputs were not compared with those of the module, and why."""
+
+COLUMNS = "keywright.columns"
+"""Metadata of a model that takes a table: its columns as JSON, each a name, a kind and categories."""
+
+CLIENT = "keywright.client"
+"""Metadata of a model: values, as JSON, that the client computes whatever their operators."""
+
+LIMITS = Limits(48 << 20, 1 << 21)
+"""Of metadata, which list a table's columns and their categories."""
 
 
 def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
@@ -104,7 +117,36 @@ def gives_values(model: onnx.ModelProto) -> bool:
 def uncompared(model: onnx.ModelProto) -> str:
     """Return which outputs of an exported model were not compared with those of its module, and why; empty if
     all of them were, or if it comes from elsewhere."""
-    return next((entry.value for entry in model.metadata_props if entry.key == UNCOMPARED), "")
+    return metadata(model, UNCOMPARED)
+
+
+def metadata(model: onnx.ModelProto, key: str) -> str:
+    """Return a property of a model; empty if it has none of that name."""
+    return next((entry.value for entry in model.metadata_props if entry.key == key), "")
+
+
+def listed(model: onnx.ModelProto, key: str, content: str) -> list[Any]:
+    """Return the list that is a property of a model, as JSON; empty if there is none of that name.
+
+    Raises:
+        RefusalError: it is not JSON, or too large.
+    """
+    with refusing(f"a list of {content}", RefusalError, code="model"):
+        return list(read_json(metadata(model, key) or "[]", LIMITS))
+
+
+def client_values(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the values that a model names for the client."""
+    return frozenset(map(str, listed(model, CLIENT, "the client's values")))
+
+
+def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
+    """Return the columns of a model that takes a table."""
+    with refusing("a list of columns", RefusalError, code="model"):
+        return tuple(
+            Column(str(name), kind, known and (*(math.nan if each is None else each for each in known),))
+            for name, kind, known in listed(model, COLUMNS, "columns")
+        )
 
 
 def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) -> onnx.ModelProto:

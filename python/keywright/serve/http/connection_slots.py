@@ -17,7 +17,8 @@ from typing import TypeVar, TypeVarTuple
 
 from anyio.to_thread import run_sync
 
-from keywright.serve.tenants.holders import MANY, FairQueue, neighbourhood, of_largest, parsed
+from keywright.serve.tenants.fair_queue import FairQueue
+from keywright.serve.tenants.holders import MANY, neighbourhood, of_largest, parsed
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")

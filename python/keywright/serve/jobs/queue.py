@@ -11,7 +11,8 @@ from pathlib import Path
 from keywright.errors.service import REFUSALS, BusyError, EvaluationError, ServeError, UnknownJobError
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import tenant_digest
-from keywright.serve.tenants.holders import FairQueue, of_largest, sums
+from keywright.serve.tenants.fair_queue import FairQueue
+from keywright.serve.tenants.holders import of_largest, sums
 
 from .job import Job, Reservation
 

@@ -1,75 +1,26 @@
 """Products of encrypted tensors, softmax inside a model, and attention, beside ONNX's reference."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import keywright as kw
 import numpy as np
-import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
 from keywright.compiler.graph.convolution import Convolution
 from keywright.compiler.graph.graph import Linear
-from keywright.errors import EncodeError, ModelRefusedError, OutOfRangeError, RefusalError
-from keywright.model.exchange.interface import interface
-from keywright.model.served.manifest import Manifest
+from keywright.errors import ModelRefusedError, RefusalError
 from keywright.plan import KeyFrontier
-from keywright.program.arrays import Vector
 from keywright.program.file import storage
-from keywright.runtime import guard, run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from onnx import helper
-from onnx.reference import ReferenceEvaluator
 from tests.ciphertexts import decrypt_result, encrypt_sample
+from tests.compiler.attention.layers import RNG, TARGET, agree, attention_layer, compiled, node, reference
 from tests.compiler.conftest import build_model, require_equal_programs
-
-TARGET = compiler.Target(slots=1 << 13, levels=60)
-SEED = 36
-RNG = np.random.default_rng(SEED)
-
-
-@pytest.fixture(autouse=True)
-def own_numbers() -> None:
-    """Every test draws the same numbers, whatever ran before it."""
-    RNG.bit_generator.state = np.random.default_rng(SEED).bit_generator.state
-
-
-node = helper.make_node
-
-
-def compiled(
-    nodes: Sequence[onnx.NodeProto],
-    shape: tuple[int, ...],
-    constants: dict[str, Any] | None = None,
-    *,
-    opset: int = 20,
-    size: float = 1.0,
-    fit: dict[str, Any] | None = None,
-    target: compiler.Target = TARGET,
-) -> tuple[Any, Vector, Vector]:
-    """A program, samples, and the model's outputs for them."""
-    model = build_model(nodes, shape, constants, opset=opset)
-    samples = size * RNG.normal(size=(60, *shape)).astype(np.float32)
-    program = compiler.compile_program(model, target, compiler.Fit(calibration=samples, **fit or {}))
-    return program, np.asarray(samples, np.float64), reference(model, samples)
-
-
-def reference(model: onnx.ModelProto, samples: Any) -> Vector:
-    """The model's outputs by ONNX's reference implementation."""
-    outputs: Any = ReferenceEvaluator(model).run(None, {"x": np.asarray(samples, np.float32)})
-    return np.asarray(outputs[0], np.float64)
-
-
-def agree(program: Any, samples: Vector, expected: Vector, within: float = 1e-5) -> None:
-    """Compare in the clear; products and sums are exact but for rounding."""
-    outputs = run_clear(program, samples[:4]).reshape(expected[:4].shape)
-    assert np.abs(outputs - expected[:4]).max() <= within * max(1.0, float(np.abs(expected).max()))
-
 
 SHAPES = [(3, 4, 3), (4, 4, 4), (1, 5, 1), (5, 1, 5), (2, 7, 6), (6, 3, 2), (8, 8, 3)]
 
@@ -294,39 +245,9 @@ def test_a_softmax_whose_sums_spread_widely_is_squared_and_normalised() -> None:
     agree(program, samples, expected, 0.05)
 
 
-def _attention(length: int, width: int, heads: int, mask: Vector | None = None) -> Any:
-    nodes = []
-    for name in "qkv":
-        nodes += [
-            node("MatMul", ["x", f"w{name}"], [f"{name}0"]),
-            node("Reshape", [f"{name}0", "apart"], [f"{name}1"]),
-            node("Transpose", [f"{name}1"], [name], perm=[0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]),
-        ]
-    masked = "scores" if mask is None else "masked"
-    nodes += [node("MatMul", ["q", "k"], ["products"]), node("Mul", ["products", "scale"], ["scores"])]
-    nodes += [] if mask is None else [node("Add", ["scores", "mask"], ["masked"])]
-    nodes += [
-        node("Softmax", [masked], ["p"], axis=-1),
-        node("MatMul", ["p", "v"], ["z"]),
-        node("Transpose", ["z"], ["z0"], perm=[0, 2, 1, 3]),
-        node("Reshape", ["z0", "together"], ["z1"]),
-        node("MatMul", ["z1", "wo"], ["a"]),
-        node("Add", ["a", "x"], ["y"]),
-    ]
-    constants = {
-        f"w{name}": (RNG.normal(size=(width, width)) / np.sqrt(width)).astype(np.float32) for name in "qkvo"
-    }
-    constants |= {
-        "apart": np.array([0, length, heads, width // heads]),
-        "together": np.array([0, length, width]),
-        "scale": np.float32(1 / np.sqrt(width // heads)),
-    }
-    return nodes, constants | ({} if mask is None else {"mask": mask.astype(np.float32)})
-
-
 @pytest.mark.parametrize(("length", "width", "heads"), [(1, 4, 2), (2, 2, 1), (5, 6, 2), (8, 16, 4)])
 def test_attention_as_exporters_write_it(length: int, width: int, heads: int) -> None:
-    nodes, constants = _attention(length, width, heads)
+    nodes, constants = attention_layer(length, width, heads)
     program, samples, expected = compiled(nodes, (length, width), constants, fit={"error": 0.05})
     agree(program, samples, expected, 0.05)
 
@@ -334,7 +255,7 @@ def test_attention_as_exporters_write_it(length: int, width: int, heads: int) ->
 @pytest.mark.parametrize("least", [-1e4, -3.4e38, -np.inf])
 def test_masks_hide(least: float) -> None:
     mask = np.where(np.tri(5, dtype=bool), 0.0, least)
-    nodes, constants = _attention(5, 6, 2, mask)
+    nodes, constants = attention_layer(5, 6, 2, mask)
     program, samples, expected = compiled(nodes, (5, 6), constants, fit={"error": 0.05})
     agree(program, samples, expected, 0.05)
     changed = samples[:1].copy()
@@ -347,7 +268,7 @@ def test_masks_take_no_level() -> None:
     mask = np.where(np.tri(5, dtype=bool), 0.0, -np.inf)
     depths = []
     for each in (mask, None):
-        nodes, constants = _attention(5, 6, 2, each)
+        nodes, constants = attention_layer(5, 6, 2, each)
         fit = {"activations": {"softmax": "chebyshev:15"}}
         depths.append(compiled(nodes, (5, 6), constants, size=0.1, fit=fit)[0].depth)
     assert depths[0] == depths[1]
@@ -358,7 +279,7 @@ def test_a_mask_that_hides_everything_is_refused(least: float) -> None:
     """Beside a large finite number, single precision loses the logits."""
     mask = np.zeros((5, 5))
     mask[2] = least
-    nodes, constants = _attention(5, 6, 2, mask)
+    nodes, constants = attention_layer(5, 6, 2, mask)
     with pytest.raises(ModelRefusedError, match="the softmax of nothing is not defined; leave at least one"):
         compiled(nodes, (5, 6), constants)
 
@@ -366,7 +287,7 @@ def test_a_mask_that_hides_everything_is_refused(least: float) -> None:
 def test_a_row_that_is_shifted_as_a_whole_is_not_hidden() -> None:
     mask = np.where(np.tri(5, dtype=bool), 0.0, -1e5)
     mask[3] -= 1e5
-    nodes, constants = _attention(5, 6, 2, mask)
+    nodes, constants = attention_layer(5, 6, 2, mask)
     agree(*compiled(nodes, (5, 6), constants, fit={"error": 0.05}), 0.05)
 
 
@@ -414,7 +335,7 @@ def test_an_infinite_mask_without_a_softmax_is_refused() -> None:
 
 
 def test_sequences_that_are_too_long_are_refused_before_they_are_allocated() -> None:
-    nodes, constants = _attention(300, 64, 1)
+    nodes, constants = attention_layer(300, 64, 1)
     reasons = import_model(build_model(nodes, (300, 64), constants)).reasons
     assert {reason.code for reason in reasons} == {"size"}
     assert "5760000 products, but 4194304 are allowed; compile for shorter sequences" in str(reasons[0])
@@ -451,7 +372,7 @@ def test_layers_of_every_token_by_weights_and_by_entries_compile_to_one_program(
 ) -> None:
     """As one matrix for all tokens, and as the entries that it has for each: the same diagonals, fewer
     values."""
-    nodes, constants = _attention(8, 16, 2)
+    nodes, constants = attention_layer(8, 16, 2)
     nodes[-1].output[0], target = "sum", compiler.Target(slots=1 << 9, levels=60)
     nodes += [node("MatMul", ["sum", "wide"], ["w"]), node("Mul", ["w", "w"], ["s"])]
     nodes += [node("LayerNormalization", ["s", "g"], ["n"], axis=-1), node("MatMul", ["n", "narrow"], ["y"])]
@@ -478,7 +399,7 @@ def test_rms_normalization() -> None:
 def test_products_take_few_diagonals() -> None:
     """The order of the joint elements: both factors and the sums take some 10 rotations a map, where the
     order of the axes takes one for each pair of a row and a column."""
-    nodes, constants = _attention(16, 32, 2)
+    nodes, constants = attention_layer(16, 32, 2)
     program, _, _ = compiled(nodes, (16, 32), constants, fit={"error": 0.2})
     rotations = [layer.rotations for layer in program.layers if layer.kind == "linear"]
     assert max(rotations) <= 40
@@ -486,14 +407,14 @@ def test_products_take_few_diagonals() -> None:
 
 def test_sums_of_long_sequences_take_few_rotations() -> None:
     """Sums over 32 features of joint elements in 128 ciphertexts take 3 rotations of each, not 8."""
-    nodes, constants = _attention(32, 64, 2)
+    nodes, constants = attention_layer(32, 64, 2)
     target = compiler.Target(slots=1 << 10, levels=60)
     program, _, _ = compiled(nodes, (32, 64), constants, fit={"error": 0.2}, target=target)
     assert sum(layer.rotations for layer in program.layers if layer.kind == "linear") <= 1_000
 
 
 def test_encrypted_attention_agrees_with_the_clear_run() -> None:
-    nodes, constants = _attention(4, 8, 2)
+    nodes, constants = attention_layer(4, 8, 2)
     model = build_model(nodes, (4, 8), constants, opset=20)
     samples = RNG.normal(size=(60, 4, 8)).astype(np.float32)
     parameters = kw.Parameters.from_bits(12, [50] + [40] * 26, [50] * 4, 40, insecure=True)
@@ -508,150 +429,6 @@ def test_encrypted_attention_agrees_with_the_clear_run() -> None:
     outputs = backend.run(program, encrypt_sample(program, encryptor, samples[0]))
     changes = decrypt_result(program, decryptor, outputs) - run_clear(program, samples[0])
     assert np.abs(changes).max() <= program.output.unit * max(ct.error_bound for ct in outputs)
-
-
-def _masked_layer(length: int, mask: list[Any], **more: Any) -> Any:
-    """Attention on inputs whose last feature is "m", from which ``mask`` computes what logits get, "g"."""
-    nodes, constants = _attention(length, 6, 2, np.zeros(1))
-    names = {"x": "tokens", "mask": "g"}
-    for each in nodes:
-        each.input[:] = [names.get(name, name) for name in each.input]
-    first = [
-        node("Slice", ["x", "zero", "last", "two"], ["tokens"]),
-        node("Slice", ["x", "last", "end", "two"], ["feature"]),
-        node("Reshape", ["feature", "row"], ["m"]),
-    ]
-    numbers = {"none": 0.0, "one": 1.0, "least": -3.4e38, "infinity": -np.inf}
-    constants |= {name: np.float32(number) for name, number in numbers.items()}
-    constants |= {"zero": np.array([0]), "last": np.array([6]), "end": np.array([7]), "two": np.array([2])}
-    constants |= {"row": np.array([0, 1, 1, length]), **more}
-    return [*first, *mask, *nodes], constants
-
-
-ENCRYPTED_MASKS: dict[str, list[Any]] = {
-    "cast": [node("Cast", ["m"], ["b"], to=9), node("Where", ["b", "none", "infinity"], ["g"])],
-    "factor": [node("Sub", ["one", "m"], ["h"]), node("Mul", ["h", "least"], ["g"])],
-}
-"""Compiled as a whole here; `test_mask_spellings` imports all spellings."""
-
-
-def _sentences(count: int, length: int) -> Vector:
-    """Inputs whose last feature shows from one to all tokens."""
-    samples = RNG.normal(size=(count, length, 7))
-    samples[..., 6] = np.arange(length) < RNG.integers(1, length + 1, count)[:, None]
-    return np.asarray(samples.astype(np.float32), np.float64)
-
-
-@pytest.mark.parametrize("how", ENCRYPTED_MASKS)
-def test_masks_that_clients_encrypt(how: str) -> None:
-    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS[how])
-    model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
-    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
-    expected = reference(model, samples)
-    agree(program, samples, expected, 0.05)
-    exact = import_model(model, bits=((samples == 0) | (samples == 1)).all(axis=0)).graph
-    for length in range(1, 6):
-        short = samples[samples[:, :, 6].sum(1) == length][:1]
-        changed = short.copy()
-        changed[:, length:, :6] *= -0.5
-        same, other = (exact.evaluate(each.ravel())[exact.output] for each in (short, changed))
-        assert np.abs(same - other)[: 6 * length].max() < 1e-12
-        agree(program, changed, reference(model, changed), 0.05)
-
-
-def test_a_mask_of_other_numbers_is_refused_by_every_client(tmp_path: Path) -> None:
-    """The program computes a line where the model compares: what is no bit would be answered wrongly."""
-    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
-    model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
-    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
-    assert program.input.steps.bits == tuple(range(6, 35, 7))
-    compiler.save(program, tmp_path / "program.kwp")
-    read = compiler.load(tmp_path / "program.kwp")
-    assert read.input.steps.bits == program.input.steps.bits
-    small = kw.Parameters.from_bits(14, [50, *[40] * 60], [60], 40, insecure=True)
-    manifest = interface(read, small, None, "masked", ())
-    assert Manifest.read(manifest.encoded).input.steps.bits == tuple(range(6, 35, 7))
-    for value in (0.7, -1.0, 2.0):
-        wrong = samples[:2].copy()
-        wrong[1, 3, 6] = value
-        with pytest.raises(OutOfRangeError, match="the mask in the input"):
-            guard(read, wrong)
-        with pytest.raises(OutOfRangeError, match="the mask in the input"):
-            manifest.require_range(wrong)
-    plain = build_model([node("MatMul", ["x", "w"], ["y"])], (5, 7), {"w": np.ones((7, 2), np.float32)})
-    linear = compiler.compile_program(plain, TARGET, compiler.Fit(calibration=samples))
-    assert len(linear.input.steps.bits) == 0
-
-
-def test_other_features_of_zeros_and_ones_may_take_any_value() -> None:
-    """A flag beside the mask is a number: the program computes of it what the model does."""
-    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
-    for each in nodes:
-        each.output[:] = ["before" if name == "y" else name for name in each.output]
-    flag = [
-        node("Slice", ["x", "zero", "next", "two"], ["flag"]),
-        node("Mul", ["flag", "twice"], ["doubled"]),
-        node("Add", ["before", "doubled"], ["y"]),
-    ]
-    constants |= {"next": np.array([1]), "twice": np.float32(2)}
-    model, samples = build_model([*nodes, *flag], (5, 7), constants), _sentences(80, 5)
-    samples[:, :, 0] = RNG.integers(0, 2, (80, 5))
-    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.1))
-    assert program.input.steps.bits == tuple(range(6, 35, 7))
-
-
-def test_an_encrypted_mask_of_causal_attention() -> None:
-    bits, _ = ENCRYPTED_MASKS["cast"]
-    last = [node("Where", ["b", "none", "infinity"], ["one_g"]), node("Add", ["one_g", "causal"], ["g"])]
-    causal = np.where(np.tri(5, dtype=bool), 0.0, -np.inf).astype(np.float32)
-    nodes, constants = _masked_layer(5, [bits, *last], causal=causal)
-    model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
-    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
-    agree(program, samples, reference(model, samples), 0.05)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        ("number", "elements of the input that are 0 or 1"),
-        ("nothing", "into Softmax.* a mask hides all elements of a row"),
-        ("read", "an encrypted mask"),
-        ("alone", "logits, to which the mask is added"),
-    ],
-)
-def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str) -> None:
-    """A mask of other numbers, of no token at all, and one that is read without a softmax."""
-    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
-    samples = _sentences(80, 5)
-    if wrong == "number":
-        samples[:, 0, 6] = 0.7
-    elif wrong == "nothing":
-        samples[3, :, 6] = 0.0
-    elif wrong == "read":
-        nodes = [*nodes[:-6], node("MatMul", ["masked", "v"], ["z"]), *nodes[-4:]]
-    else:
-        nodes = [*nodes[:-7], node("Softmax", ["g"], ["p"], axis=-1), *nodes[-5:]]
-    with pytest.raises((ModelRefusedError, EncodeError), match=reason):
-        compiler.compile_program(
-            build_model(nodes, (5, 7), constants), TARGET, compiler.Fit(calibration=samples, error=0.05)
-        )
-
-
-def test_a_mask_is_not_lost_behind_another_sum() -> None:
-    """Minus infinity, then a sum with constants or with a broadcast: the first mask still holds."""
-    nodes = [
-        node("Unsqueeze", ["x", "one"], ["u"]),
-        node("Add", ["u", "mask"], ["h"]),
-        node("Add", ["h", "bias"], ["b"]),
-        node("Softmax", ["b"], ["p"], axis=-1),
-        node("MatMul", ["p", "w"], ["y"]),
-    ]
-    mask = np.where(np.arange(4) < 2, -np.inf, 0.0).astype(np.float32)
-    for bias in (np.ones(4, np.float32), np.ones((1, 2, 3, 4), np.float32)):
-        constants = {"mask": mask, "bias": bias, "w": np.eye(4, dtype=np.float32), "one": np.array([1])}
-        program, samples, expected = compiled(nodes, (3, 4), constants, fit={"error": 0.05})
-        agree(program, samples, expected, 0.05)
-        assert np.abs(run_clear(program, samples[:1]).reshape(-1, 4)[:, :2]).max() < 1e-9
 
 
 @pytest.mark.parametrize("operator", ["LayerNormalization", "RMSNormalization"])
@@ -688,32 +465,6 @@ def test_stored_is_for_statistics_alone() -> None:
     constants = {"w": np.eye(4, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="not the inverse of a statistic"):
         compiled(nodes, (3, 4), constants, fit={"activations": {"relu": "stored"}})
-
-
-def test_clients_refuse_a_sentence_without_tokens(tmp_path: Path) -> None:
-    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
-    samples = _sentences(80, 5)
-    fit = compiler.Fit(calibration=samples, error=0.05)
-    program = compiler.compile_program(build_model(nodes, (5, 7), constants), TARGET, fit)
-    guard(program, samples[:4])
-    empty = samples[:1].copy()
-    empty[..., 6] = 0.0
-    storage.save(program, tmp_path / "program.kwp")
-    loaded = storage.load(tmp_path / "program.kwp")
-    assert loaded.ranges == program.ranges
-    assert {each.total for each in loaded.ranges} == {False, True}
-    # The program says which value is such a sum, whatever its name is.
-    for name, total, reason in (
-        (None, None, "a mask hides all elements of a row"),
-        ("Division", None, "Division .*a mask hides all elements of a row"),
-        ("Softmax", False, "Softmax .*check the sample's scale"),
-    ):
-        changed = [
-            replace(each, name=name or each.name, total=each.total if total is None else total)
-            for each in loaded.ranges
-        ]
-        with pytest.raises(OutOfRangeError, match=reason):
-            guard(replace(loaded, ranges=tuple(changed)), empty)
 
 
 def test_a_program_with_stored_statistics_is_stored(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Po
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.svm import LinearSVC
+from tests.matrices import cells
 
 Array = NDArray[Any]
 
@@ -155,8 +156,7 @@ def own(estimator: Any, samples: Any) -> Array:
         return np.asarray(method(samples), np.float64).reshape(len(samples), -1)
 
 
-@pytest.mark.parametrize("what", [*VALUES, *KINDS])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(("name", "what"), cells([*FAMILIES], [*VALUES, *KINDS]))
 def test_a_model_answers_as_its_estimator_or_refuses(name: str, what: str) -> None:
     estimator, model = fitted(name)
     for samples in special(what):

@@ -12,6 +12,7 @@ from sklearn import ensemble, tree
 from sklearn.base import is_regressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from tests.matrices import cells
 
 from .fitted import Array, answers, ensemble_of
 
@@ -60,9 +61,7 @@ def at_thresholds(trees: Ensemble, features: Array) -> Array:
     return result
 
 
-@pytest.mark.parametrize("grid", [1, 0.1])
-@pytest.mark.parametrize("trees", TREES, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("scalers", SCALERS)
+@pytest.mark.parametrize(("scalers", "trees", "grid"), cells([*SCALERS], TREES, [1, 0.1]))
 def test_scaled_trees_give_what_their_pipeline_gives(scalers: str, trees: Any, grid: float) -> None:
     features, values, labels = data(grid)
     model = make_pipeline(*SCALERS[scalers], trees)

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,54 +104,75 @@ def assert_distinct(source: Source, draws: list[bytes]) -> None:
     assert max(seen.values()) == 1, f"{sum(count > 1 for count in seen.values())} of {len(seen)} are shared"
 
 
+@pytest.fixture(scope="module")
+def draws() -> dict[str, list[bytes]]:
+    """What one generator of each source draws in this process, in two children and in a child of each, by the
+    names of the sources: a process is forked once for all of them."""
+    generators = {source.name: (source, source.make(None)) for source in SOURCES}
+
+    def draw(*, everywhere: bool = False) -> dict[str, bytes]:
+        return {
+            name: source.draw(generator)
+            for name, (source, generator) in generators.items()
+            if source.copied or everywhere
+        }
+
+    def child() -> list[dict[str, bytes]]:
+        return [draw(), in_child(draw), draw()]
+
+    rounds = [draw(everywhere=True), *in_child(child), *in_child(child)]
+    assert_refused(
+        *(partial(source.draw, generator) for source, generator in generators.values() if not source.copied)
+    )
+    rounds.append(draw(everywhere=True))
+    return {name: [each[name] for each in rounds if name in each] for name in generators}
+
+
 @pytest.mark.parametrize("source", SOURCES, ids=str)
-def test_processes_draw_apart(source: Source) -> None:
-    generator = source.make(None)
-
-    def child() -> list[bytes]:
-        return [source.draw(generator), in_child(lambda: source.draw(generator)), source.draw(generator)]
-
-    draws = [source.draw(generator)]
-    if source.copied:
-        draws += in_child(child) + in_child(child)
-    else:
-        assert_refused(lambda: source.draw(generator))
-    assert_distinct(source, [*draws, source.draw(generator)])
+def test_processes_draw_apart(source: Source, draws: dict[str, list[bytes]]) -> None:
+    assert len(draws[source.name]) == (8 if source.copied else 2)
+    assert_distinct(source, draws[source.name])
 
 
-def assert_refused(work: Callable[[], object]) -> None:
-    """Check that a child is refused, with a message that names both processes."""
+def assert_refused(*works: Callable[[], object]) -> None:
+    """Check that a child is refused each work, with a message that names both processes."""
     owner = os.getpid()
 
-    def child() -> tuple[int, int, bool]:
+    def refusal(work: Callable[[], object]) -> tuple[int, int, bool]:
         with pytest.raises(
             kw.errors.RandomnessError, match="process", check=lambda error: error.code == "forked"
         ) as caught:
             work()
         return caught.value.owner, caught.value.process, caught.value.process == os.getpid()
 
-    refusal, process, right = in_child(child)
-    assert (refusal, right) == (owner, True)
-    assert process != owner
+    refusals = in_child(lambda: [refusal(work) for work in works])
+    assert len(refusals) == len(works)
+    for refused, process, right in refusals:
+        assert (refused, right) == (owner, True)
+        assert process != owner
 
 
-@pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "object"], ids=str)
-def test_given_entropy_is_for_one_process(source: Source) -> None:
-    generator = source.make(ENTROPY)
-    assert_refused(lambda: source.draw(generator))
-    expected = [source.draw(generator), source.draw(generator)]
-    assert_refused(lambda: source.draw(generator))
+def test_given_entropy_is_for_one_process() -> None:
+    sources = [source for source in SOURCES if source.entropy == "object"]
+    generators = [source.make(ENTROPY) for source in sources]
+    works = [partial(source.draw, generator) for source, generator in zip(sources, generators, strict=True)]
 
-    def child() -> list[bytes]:
-        own = source.make(ENTROPY)
-        return [source.draw(own), source.draw(own)]
+    def twice(works: list[partial[bytes]]) -> dict[str, list[bytes]]:
+        return {source.name: [work(), work()] for source, work in zip(sources, works, strict=True)}
 
-    assert in_child(child) == expected
+    assert_refused(*works)
+    expected = twice(works)
+    assert_refused(*works)
+    assert in_child(lambda: twice([partial(each.draw, each.make(ENTROPY)) for each in sources])) == expected
 
 
-@pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "call"], ids=str)
-def test_entropy_of_a_call_decides_it_in_every_process(source: Source) -> None:
-    assert in_child(lambda: source.draw(ENTROPY)) == source.draw(ENTROPY)
+def test_entropy_of_a_call_decides_it_in_every_process() -> None:
+    sources = [source for source in SOURCES if source.entropy == "call"]
+
+    def draw() -> dict[str, bytes]:
+        return {source.name: source.draw(ENTROPY) for source in sources}
+
+    assert in_child(draw) == draw()
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)

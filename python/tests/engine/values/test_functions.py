@@ -14,6 +14,7 @@ from keywright.minimax.composite import sign_composite
 from keywright.values import Group
 from keywright.values.functions import FUNCTIONS, approximation, error_bound, interpolant
 from numpy.typing import NDArray
+from tests.matrices import cells
 
 Vector = NDArray[np.float64]
 SLOTS = 16
@@ -312,8 +313,6 @@ OPERATIONS: dict[str, Operation] = {
 """Every operation, of encrypted values and of numbers between 0.2 and 1."""
 
 NO_OPERATIONS = {"error_bound", "evaluator", "ciphertext", "interval", "approximation"}
-
-
 ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift")
 
 
@@ -326,8 +325,7 @@ def test_every_operation_is_tried() -> None:
     assert public | operators & own <= OPERATIONS.keys()
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("planted", [0.0, 2.0**-20, 0.05])
+@pytest.mark.parametrize(("name", "planted"), cells([*OPERATIONS], [0.0, 2.0**-20, 0.05]))
 def test_stated_errors_are_whole(keys: Keys, name: str, planted: float) -> None:
     """`error_bound` held the errors of encryption alone, and polynomials were off by more. What is encrypted
     is off by a planted error; what is computed with it states the error that this becomes."""

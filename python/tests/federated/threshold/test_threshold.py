@@ -1,11 +1,8 @@
 """Threshold runs with Flower's components: set-up, rounds, dropouts, and refusals by clients."""
 
-import hashlib
-import itertools
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,107 +28,20 @@ from keywright.federated.threshold.protocol import (
     OPEN,
     Claims,
     Roster,
-    mask_key,
     seal,
     threshold_parameters,
     unseal,
 )
-from numpy.typing import NDArray
-from tests.federated.loopback import Tamper, TamperedGrid, app
-
-NODES = (11, 22, 33, 44)
-RECORD = "keywright.threshold"
-ENCODING = Encoding(bound=4.0, max_clients=4, max_weight=500)
-START = {"w": np.linspace(-1, 1, 210, dtype=np.float64).reshape(3, 70), "b": np.zeros(2)}
-
-
-def train(arrays: dict[str, NDArray[Any]], node: int) -> dict[str, NDArray[Any]]:
-    return {name: array * 0.5 + node / 50 for name, array in arrays.items()}
-
-
-class Federation:
-    """A threshold run of several rounds."""
-
-    def __init__(
-        self,
-        *,
-        rounds: int = 1,
-        threshold: int = 3,
-        client_threshold: int = 0,
-        tamper: Tamper | None = None,
-        nodes: tuple[int, ...] = NODES,
-        folder: Path | None = None,
-        start: dict[str, NDArray[Any]] = START,
-        fails: bool = False,
-        grids: list[TamperedGrid] | None = None,
-        **options: Any,
-    ) -> None:
-        self.asked: list[str] = []
-        self.replies: dict[tuple[str, int], Message] = {}
-        # The server's last message to a node in each step of the protocol, during the run.
-        self.running = True
-        # The state of every client after it had dealt.
-        self.dealt: dict[int, dict[str, Any]] = {}
-        self.messages: dict[tuple[str, int], dict[str, Any]] = {}
-
-        def watch(node: int, reply: Message) -> Message | None:
-            action = reply.metadata.message_type.partition(".")[2] or reply.metadata.message_type
-            self.asked.append(action)
-            self.replies[action, node] = reply
-            return reply if tamper is None else tamper(node, reply)
-
-        apps = {}
-        for node in nodes:
-            own = None if folder is None else folder / str(node)
-            mod = ThresholdMod(ENCODING, client_threshold or threshold, folder=own)
-            apps[node] = app([mod], train, lambda node: node * 10)
-            mod.register(apps[node])
-
-        def note(node: int, message: Message) -> None:
-            config = message.content.config_records.get("keywright")
-            if message.metadata.message_type == f"query.{OPEN}":
-                record = self.grid.contexts[node].state.config_records.get(RECORD)
-                self.dealt[node] = {} if record is None else dict(record)
-            if config is not None and self.running:
-                self.messages[message.metadata.message_type.partition(".")[2], node] = dict(config)
-
-        self.grid = TamperedGrid(apps, watch, note)
-        if grids is not None:
-            grids.append(self.grid)
-        state = None if folder is None else folder / "server.json"
-        self.strategy = ThresholdFedAvg(ENCODING, threshold, state=state, **options)
-        arrays = ArrayRecord({name: Array(value) for name, value in start.items()})
-        if fails:
-            with pytest.raises(kw.errors.AggregationError):
-                self.strategy.start(self.grid, arrays, num_rounds=rounds)
-        else:
-            self.result = self.strategy.start(self.grid, arrays, num_rounds=rounds)
-        self.running = False
-
-    def idle(self, number: int) -> int:
-        """Return a node that was asked to train in a round and not needed to decrypt it."""
-        return next(n for n in NODES if self.messages.get((DECRYPT, n), {}).get("round") != number)
-
-    def metric(self, name: str) -> Any:
-        return self.result.train_metrics_clientapp[max(self.result.train_metrics_clientapp)][name]
-
-
-def assert_average(federation: Federation, rounds: int = 1, nodes: tuple[int, ...] = NODES) -> None:
-    arrays: dict[str, NDArray[Any]] = dict(START)
-    total, bound = sum(nodes) * 10, 0.0
-    for _ in range(rounds):
-        trained = [train(arrays, node) for node in nodes]
-        weights = [node * 10 / total for node in nodes]
-        arrays = {
-            name: np.sum([w * t[name] for w, t in zip(weights, trained, strict=True)], 0) for name in arrays
-        }
-        bound = bound / 2 + ENCODING.error_bound(len(nodes), total) + 32 * float(np.finfo(np.float64).eps)
-    for name, value in federation.result.arrays.items():
-        assert np.abs(value.numpy() - arrays[name]).max() <= bound
-
-
-def action_of(reply: Message) -> str:
-    return reply.metadata.message_type.partition(".")[2]
+from tests.federated.loopback import Tamper, TamperedGrid
+from tests.federated.threshold.federation import (
+    ENCODING,
+    NODES,
+    RECORD,
+    Federation,
+    action_of,
+    assert_average,
+)
+from tests.federated.threshold.test_client_answers import refusal
 
 
 def test_rounds_are_those_of_fedavg_within_rounding() -> None:
@@ -359,143 +269,6 @@ def test_a_bad_update_is_refused_and_the_round_goes_on(change: Callable[[bytes],
     federation = Federation(tamper=alter)
     assert [getattr(r.error, "code", "") for r in federation.strategy.refusals] == [reason]
     assert_average(federation, nodes=(11, 33, 44))
-
-
-def ask(federation: Federation, action: str, node: int, values: dict[str, Any]) -> Message:
-    """Return a node's reply to a message of the protocol."""
-    content = RecordDict({"keywright": ConfigRecord(values)})
-    return next(iter(federation.grid.send_and_receive([Message(content, node, f"query.{action}")])))
-
-
-def refusal(federation: Federation, action: str, node: int, values: dict[str, Any]) -> str:
-    reply = ask(federation, action, node, values)
-    return str(reply.error.reason) if reply.has_error() else ""
-
-
-def single_sum(federation: Federation, node: int) -> bytes:
-    """Return the update of one client of the last round, as a server could send it for a sum."""
-    record = federation.replies["train", node].content.array_records["arrays"]
-    return bytes(record[UPDATE].data[Claims.BYTES :])
-
-
-def decrypt_request(federation: Federation, node: int = 44, **change: Any) -> str:
-    """Return a node's reply to a decryption request: an error, or the digest of its answer."""
-    values = federation.messages.get((DECRYPT, node)) or {
-        "sum": single_sum(federation, 11),
-        "round": 1,
-        "active": list(NODES),
-        "contributors": [11, 22],
-    }
-    reply = ask(federation, DECRYPT, node, values | change)
-    if reply.has_error():
-        return str(reply.error.reason)
-    return "answered " + hashlib.sha256(reply.content.config_records["keywright"]["partial"]).hexdigest()  # type: ignore[arg-type]
-
-
-def test_a_client_decrypts_one_sum_a_round() -> None:
-    federation = Federation(threshold=4)  # so that node 44 answered in round 1
-    answer = decrypt_request(federation)
-    assert answer.startswith("answered")
-    assert decrypt_request(federation) == answer
-    other = single_sum(federation, 22)
-    assert "another sum of round 1" in decrypt_request(federation, sum=other)
-    assert "known contributors" in decrypt_request(federation, contributors=[11, 11])
-    assert "known contributors" in decrypt_request(federation, contributors=[11, 12])
-    assert "ParameterError" in decrypt_request(federation, active=[11, 22, 33, 33])
-    assert "ParameterError" in decrypt_request(federation, active=[11, 44])
-    assert "not on the roster" in decrypt_request(federation, active=[11, 22, 33, 45])
-    assert "another sum" in decrypt_request(federation, sum=b"garbage" * 20)
-    assert "ParameterError" in decrypt_request(federation, sum="text")
-    assert decrypt_request(federation) == answer
-
-
-def test_a_client_decrypts_only_in_the_round_it_was_asked_to_train_in() -> None:
-    federation = Federation(rounds=2)
-    idle = federation.idle(2)
-    others = [node for node in NODES if node != idle]
-    for number in (1, 3, 4, 5, 6):
-        for node in NODES:
-            refused = decrypt_request(federation, idle, sum=single_sum(federation, node), round=number)
-            assert "last trained in round 2" in refused
-    fresh = {"sum": single_sum(federation, 11), "round": 2, "active": [idle, *others[:2]]}
-    assert decrypt_request(federation, idle, **fresh).startswith("answered")
-    for node in NODES[1:]:
-        refused = decrypt_request(federation, idle, **fresh | {"sum": single_sum(federation, node)})
-        assert "another sum of round 2" in refused
-
-
-def test_a_sum_is_answered_with_a_few_sets_of_clients() -> None:
-    nodes = (11, 22, 33, 44, 55, 66)
-    federation = Federation(nodes=nodes, min_train_nodes=4, fraction_train=4 / 6)
-    node = next(n for n in nodes if (DECRYPT, n) in federation.messages)
-    pairs = list(itertools.combinations([n for n in nodes if n != node], 2))
-    assert len(pairs) == 10
-    answers = [decrypt_request(federation, node, active=[node, *pair]) for pair in pairs]
-    kept = [answer for answer in answers if answer.startswith("answered")]
-    # One of these sets may be the one that decrypted the round.
-    assert len(kept) == ThresholdParameters.MAX_SETS == len(set(kept))
-    assert all("answered with 8 sets" in answer for answer in answers if answer not in kept)
-    assert [decrypt_request(federation, node, active=[*pair, node]) for pair in pairs] == answers
-
-
-def test_two_sums_at_once_get_one_answer() -> None:
-    federation = Federation(rounds=1)
-    idle = federation.idle(1)
-    others = [node for node in NODES if node != idle]
-    values: dict[str, Any] = {"round": 1, "active": [idle, *others[:2]], "contributors": [11, 22]}
-    contexts, app_of = federation.grid.contexts, federation.grid.apps
-
-    def request(node: int) -> str:
-        content = RecordDict({"keywright": ConfigRecord(values | {"sum": single_sum(federation, node)})})
-        message = Message(content, idle, f"query.{DECRYPT}")
-        try:
-            app_of[idle](message, contexts[idle])
-        except kw.errors.AggregationError as error:
-            return str(error.code)
-        return "answered"
-
-    with ThreadPoolExecutor(4) as threads:
-        answers = list(threads.map(request, NODES))
-    assert sorted(answers) == ["answered", "round", "round", "round"]
-
-
-def test_the_steps_of_a_set_up_come_once() -> None:
-    federation = Federation()
-    for action in (DEAL, OPEN):
-        assert "has opened" in refusal(federation, action, 11, federation.messages[action, 11])
-    joined = ask(federation, JOIN, 11, {})
-    assert not joined.has_error()
-    # The share is gone, and the earlier exchange does not match the new one.
-    assert "has joined" in decrypt_request(federation, 11)
-    assert "another key of this client" in refusal(federation, DEAL, 11, federation.messages[DEAL, 11])
-
-
-def test_a_deal_is_answered_once() -> None:
-    # The replies to DEAL are lost: the set-up ends, and the clients still have their dealt shares.
-    lost = lambda node, reply: None if action_of(reply) == DEAL else reply  # noqa: E731
-    federation = Federation(tamper=lost, fails=True)
-    federation.grid.tamper = lambda node, reply: reply
-    assert "has dealt" in refusal(federation, DEAL, 22, federation.messages[DEAL, 22])
-
-
-def test_a_rolled_back_client_seals_under_other_keys() -> None:
-    """Even if a client's state is restored from a snapshot, no key and nonce encrypt two shares."""
-    keys = [X25519PrivateKey.generate() for _ in range(2)]
-    publics = [key.public_key().public_bytes_raw() for key in keys]
-    roster = Roster.of([1, 2], publics, [bytes([i] * 32) for i in range(2)])
-    sealed = [seal(keys[0], roster, 1, 2, bytes(64), b"half") for _ in range(50)]
-    assert len({data[:32] for data in sealed}) == len({data[32:64] for data in sealed}) == 50
-
-
-def test_masks_are_what_two_parties_alone_share() -> None:
-    keys = [X25519PrivateKey.generate() for _ in range(3)]
-    publics = [key.public_key().public_bytes_raw() for key in keys]
-    roster = Roster.of([1, 2, 3], publics, [bytes([i] * 32) for i in range(3)])
-    other = Roster.of([1, 2, 3], publics, [bytes([i + 1] * 32) for i in range(3)])
-    masks = {(i, j): mask_key(keys[i - 1], roster, i, j) for i, j in itertools.permutations((1, 2, 3), 2)}
-    assert all(masks[i, j] == masks[j, i] for i, j in masks)
-    assert len(set(masks.values())) == 3
-    assert mask_key(keys[0], other, 1, 2) not in masks.values()
 
 
 def test_what_does_not_fit_is_refused_before_anybody_is_asked() -> None:

@@ -447,7 +447,7 @@ def test_the_attack_sees_answers_without_masks(shape: tuple[int, int]) -> None:
             assert_nothing_recovered(g, 2, [Question(active) for active in sets], unmasked(g, 2))
 
 
-@pytest.mark.parametrize("shape", [SMALL, LARGE])
+@pytest.mark.parametrize("shape", [SMALL, pytest.param(LARGE, marks=pytest.mark.full)])
 def test_the_checks_let_uniform_masks_pass(shape: tuple[int, int]) -> None:
     assert_holds(shape, ideal)
 
@@ -459,7 +459,7 @@ def test_the_checks_let_pairwise_masks_pass() -> None:
 # ---- the protocol of this build ----
 
 
-@pytest.mark.parametrize("shape", [SMALL, LARGE])
+@pytest.mark.parametrize("shape", [SMALL, pytest.param(LARGE, marks=pytest.mark.full)])
 def test_answers_to_many_questions_say_nothing(shape: tuple[int, int]) -> None:
     assert_holds(shape, this_build)
 

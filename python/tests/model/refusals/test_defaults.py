@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neural_network import MLPRegressor
+from tests.matrices import cells
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -56,8 +57,7 @@ def require_stated(compiled: Model) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-@pytest.mark.parametrize("noise", [0.0, 0.5, 3.0])
-@pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
+@pytest.mark.parametrize(("activation", "noise"), cells(["tanh", "logistic", "relu"], [0.0, 0.5, 3.0]))
 def test_values_are_off_by_a_tenth_of_their_spread_at_most(activation: str, noise: float) -> None:
     """A perceptron was off by 0.064 of it without a word, and could be by a quarter; with outliers, the range
     of its values says little."""

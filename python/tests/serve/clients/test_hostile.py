@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.engine import FormatError
@@ -30,8 +29,6 @@ from keywright.errors.service import LimitError, OtherModelError, StorageError
 from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
-from keywright.plan import KeyFrontier
-from keywright.plan.keys import plan_file
 from keywright.program.operands.normalisation import Normalisation
 from tests.serve import network
 from tests.serve.hostile import (
@@ -544,69 +541,3 @@ def test_limits_are_above_zero_and_messages_have_one() -> None:
     require_message("a request", MESSAGE_BYTES)
     with pytest.raises(LimitError, match=str(MESSAGE_BYTES + 1), check=lambda error: error.code == "demand"):
         require_message("a request", MESSAGE_BYTES + 1)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model's folder whose author has switched the check of keys off."""
-    folder = tmp_path_factory.mktemp("folder")
-    make_full().write(folder)
-    return folder
-
-
-def test_the_author_of_a_folder_is_no_more_trusted_than_a_server(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(SecurityError, match="insecure=True"):
-        kw.load_client(folder)
-    client = kw.load_client(folder, insecure=True)
-    specs = client.execution.key_specs
-    size = sum(spec.bytes for spec in specs)
-    client.save(tmp_path / "client")
-    for place in (folder, tmp_path / "client"):
-        for limits in ({"key_bytes": size - 1}, {"key_count": len(specs) - 1}):
-            (most,) = limits.values()
-            limited = kw.load_client(place, insecure=True, **limits)
-            for make in (limited.keys, partial(limited.save_keys, tmp_path)):
-                with pytest.raises(
-                    LimitError, match=str(most + 1), check=lambda error: error.code == "demand"
-                ) as refused:
-                    make()
-                assert (refused.value.value, refused.value.maximum) == (most + 1, most)
-    kw.load_client(folder, insecure=True, key_bytes=size, key_count=len(specs)).keys()
-    with pytest.raises(SecurityError):
-        kw.load_client(tmp_path / "client")
-
-
-def test_commands_refuse_such_a_folder_without_their_option(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    owner, sample, sent = tmp_path / "owner", tmp_path / "x.npy", tmp_path / "sent"
-    kw.load_client(folder, insecure=True).save(owner)
-    np.save(sample, np.zeros(INPUTS))
-    encrypt = ["encrypt", str(owner), "--input", str(sample), "--out", str(sent)]
-    for command in (encrypt, ["decrypt", str(owner), "--input", str(sent)]):
-        assert main(command) == 2
-        said = capsys.readouterr().err
-        assert "128 bits" in said
-        assert "--insecure" in said
-        assert not sent.exists()
-    assert main([*encrypt, "--insecure"]) == 0
-    assert sent.is_dir()
-
-
-def test_keygen_refuses_the_parameters_and_the_keys_of_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = make_full()
-    plan, parameters, out = tmp_path / "plan.json", tmp_path / "parameters.kw", tmp_path / "out"
-    plan.write_text(plan_file.to_json(KeyFrontier(model.program, model.parameters, name="x").execution.plan))
-    model.parameters.save(parameters)
-    command = ["keygen", "--plan", str(plan), "--parameters", str(parameters), "--out", str(out)]
-    for options, what in (
-        ([], "--insecure"),
-        (["--insecure", "--key-count", "1"], "--key-count"),
-        (["--insecure", "--key-bytes", "1KiB"], "--key-bytes"),
-    ):
-        assert main([*command, *options]) == 2
-        assert what in capsys.readouterr().err
-        assert not out.exists()
-    assert main([*command, "--insecure"]) == 0

@@ -6,22 +6,45 @@ import hashlib
 import itertools
 import json
 import random
+import socket
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import keywright as kw
 import numpy as np
 import pytest
 from keywright.client import RemoteModel, exchange, key_owner, key_upload, remote
 from keywright.client.key_owner import KEY_SETS
 from keywright.errors import KeywrightError
+from keywright.errors.engine import FormatError
 from keywright.errors.replies import MAX_MESSAGE, refusal
-from keywright.errors.service import REFUSALS, BusyError, InvalidReplyError, ServeError, StorageError
+from keywright.errors.service import (
+    REFUSALS,
+    BusyError,
+    InvalidReplyError,
+    OtherModelError,
+    SecretRefusedError,
+    ServeError,
+    StorageError,
+    UnreachableError,
+    UploadError,
+)
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.serve import Service
+from tests.matrices import cells
 from tests.serve.hostile import IDENTIFIER, answer, encoded, hostile, refused
-from tests.serve.network import INPUTS, make_thin
+from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
 
 THIN = make_thin(batch=2).manifest
 ENTRY: dict[str, Any] = json.loads(THIN.encoded)
-
+Sample = np.ndarray[Any, np.dtype[np.float64]]
 
 ODD: list[object] = [None, True, -1, 0, 1.5, -0.5, 10**400, -(10**400), 1 << 63, float("nan"), float("inf")]
 ODD += [
@@ -145,15 +168,17 @@ def asked_for(method: str, path: str) -> str:
     return f"{method} {next((part for part in parts if part in path), path)}"
 
 
-@pytest.mark.parametrize("place", [(which, name) for which, entry in ANSWERS.items() for name in entry])
+@pytest.mark.parametrize(
+    ("place", "group"), cells([(which, name) for which, entry in ANSWERS.items() for name in entry], range(3))
+)
 def test_no_value_of_an_answer_makes_a_client_fail_untyped(
-    place: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    place: tuple[str, str], group: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "RETRIES", 1)
     monkeypatch.setattr(exchange, "RETRIES", 1)
     monkeypatch.setattr(key_owner, "KeyGenerator", QuickKeys)
     which, name = place
-    for value in ODD:
+    for value in ODD[group::3]:
         honest, asked = Lists([answer(202, encoded(ANSWERS["POST /jobs"]))]), itertools.count()
 
         def reply(
@@ -255,3 +280,147 @@ def test_a_server_that_never_checks_keys_is_left(tmp_path: Path, monkeypatch: py
     waits = answer(200, encoded({"keys": IDENTIFIER, "ready": False, "missing": []}))
     with hostile(lambda *request: waits) as seen, pytest.raises(InvalidReplyError, match="not checked them"):
         key_upload.send_keys(exchange.Exchange(seen.url, None, direct=False), IDENTIFIER, tmp_path, None)
+
+
+Answer = Callable[[str, str], tuple[int, bytes, int | None]]
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[str]:
+    """Run a server with arbitrary answers: status, body, and an announced length."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def reply(self) -> None:
+            length = int(self.headers.get("Content-Length", 0))
+            self.rfile.read(length)
+            status, body, announced = answer(self.command, self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body) if announced is None else announced))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = reply
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        ((200, b"<html>", None), FormatError),
+        ((200, b"{}", None), FormatError),
+        ((200, b"x" * 100, 1000), UnreachableError),
+        ((200, b"", 1 << 40), InvalidReplyError),
+        ((404, b"<html>not found</html>", None), InvalidReplyError),
+        (
+            (500, b'{"error": {"type": "no_such_type", "message": "x", "details": {}}}', None),
+            InvalidReplyError,
+        ),
+        ((500, b'{"error": 3}', None), InvalidReplyError),
+        ((503, b'{"error": {"type": "busy", "message": "later", "details": {}}}', None), ServeError),
+    ],
+)
+def test_servers_that_answer_garbage_are_named(
+    reply: tuple[int, bytes, int | None], error: type[KeywrightError]
+) -> None:
+    with answering(lambda method, path: reply) as url, pytest.raises(error) as caught:
+        RemoteModel(url, insecure=True)
+    assert not isinstance(caught.value, FormatError) or caught.value.code == "manifest"
+
+
+def test_a_peer_without_http_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def talk() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"220 mail ready\r\n")
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        with pytest.raises((InvalidReplyError, UnreachableError)):
+            RemoteModel(f"http://127.0.0.1:{listener.getsockname()[1]}", insecure=True)
+        thread.join()
+
+
+def test_malformed_ciphertexts_in_answers_are_refused(thin: Model, sample: Sample) -> None:
+    identifier = "0" * 32
+    foreign = kw.Decryptor(kw.SecretKey.generate(make_full().parameters)).encrypt([1.0]).expand().to_bytes()
+    framed = len(foreign).to_bytes(4, "little") + foreign
+    for result in (b"", b"\1\0\0\0x", framed[:1000], framed):
+
+        def answer(method: str, path: str, result: bytes = result) -> tuple[int, bytes, int | None]:
+            if path == "/v1/model":
+                return 200, thin.manifest.encoded, None
+            if path.endswith("/result"):
+                return 200, result, None
+            if "/jobs?" in path:
+                return (
+                    202,
+                    json.dumps({"job": identifier, "state": "done", "done": 1, "total": 1}).encode(),
+                    None,
+                )
+            return 200, json.dumps({"keys": identifier, "missing": [], "ready": True}).encode(), None
+
+        with (
+            answering(answer) as url,
+            RemoteModel(url, insecure=True).session() as session,
+            pytest.raises(InvalidReplyError, match=r"cannot be read|at most"),
+        ):
+            session.infer(sample)
+
+
+def with_scale(data: bytes, old: float, scale: float) -> bytes:
+    """Return a ciphertext that states another scale, with correct checksums."""
+    end = 44 + int.from_bytes(data[32:36], "little")
+    header = data[:end].replace(struct.pack("<d", old), struct.pack("<d", scale), 1)
+    body = data[end + 4 : -4]
+    crc = [struct.pack("<I", zlib.crc32(part)) for part in (header, header + body)]
+    return header + crc[0] + body + crc[1]
+
+
+def test_answers_of_a_scale_without_a_meaning_are_refused(
+    tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(make_full(), tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
+        session.upload_keys()
+        result = service.evaluations.result
+
+        def forged(identifier: str, tenant: str = "", start: int = 0, length: int | None = None) -> bytes:
+            (answer,) = framing.split(result(identifier), 1)
+            ciphertext = kw.Ciphertext.from_bytes(answer, session.parameters)
+            return framing.join([with_scale(answer, ciphertext.scale, 5e-324)])[start:][:length]
+
+        assert np.isfinite(session.infer(sample)).all()
+        service.evaluations.result = forged  # type: ignore[method-assign]
+        monkeypatch.setattr(exchange, "WAIT_S", 0)
+        with pytest.raises(InvalidReplyError, match="cannot be read: a coefficient"):
+            session.infer(sample)
+    service.close()
+
+
+def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
+    for error in (
+        UploadError("here", found=3, received=4),
+        SecretRefusedError("no"),
+        OtherModelError("no", found="a", expected="b"),
+    ):
+        raised = refusal(error.status, error.to_json())
+        assert (type(raised), str(raised), raised.details) == (type(error), str(error), error.details)
+    hostile = {"error": {"type": "wrong_offset", "message": "x", "details": {"received": "y", "message": 3}}}
+    raised = refusal(409, hostile)
+    assert isinstance(raised, UploadError)
+    assert raised.code == "wrong_offset"
+    assert raised.received == 0

@@ -26,6 +26,7 @@ from keywright.serve.uploads.buffers import (
     connections_within,
 )
 from starlette.types import Receive, Scope, Send
+from tests.matrices import cells
 from tests.serve.evaluation.test_slow_readers import resident
 from tests.serve.http.test_http import wait as wait_until
 from tests.serve.http.test_tls import make_certificate
@@ -95,8 +96,7 @@ def settle() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not state resident memory in /proc")
-@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(("start", "secure"), cells([*STARTS], [False, True]))
 def test_a_connection_takes_what_is_planned(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, secure: bool
 ) -> None:

@@ -11,7 +11,7 @@ from keywright.errors.service import BusyError
 from keywright.model import Model
 from keywright.serve.configurations import Configuration
 from keywright.serve.served.model import ServedModel
-from keywright.serve.tenants.holders import FairQueue
+from keywright.serve.tenants.fair_queue import FairQueue
 from keywright.serve.uploads import admission, eviction, uploaded
 from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keywright.compiler.front_ends.parts.client_start import CLIENT
+from keywright.compiler.front_ends.model_file import CLIENT
 from keywright.errors.network import ModelRefusedError, RefusalError
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from keywright.compiler.activations.functions import ACTIVATIONS
-from keywright.compiler.front_ends.model_file import load_model, with_graph
+from keywright.compiler.front_ends.model_file import client_values, load_model, with_graph
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
@@ -21,7 +21,7 @@ from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.client.last_steps import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
 
-from .client_start import client_values, split_first_steps
+from .client_start import split_first_steps
 
 SCORES = "keywright/scores"
 """Name of the client's input where it gets several scores, one behind the other."""

@@ -11,9 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from keywright._reading.documents import Limits, read_json
-from keywright._reading.records import refusing
-from keywright.compiler.front_ends.model_file import with_graph
+from keywright.compiler.front_ends.model_file import CLIENT, client_values, columns_in, with_graph
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
 from keywright.errors.engine import EncodeError
@@ -22,21 +20,12 @@ from keywright.errors.refusals.operators import dynamic_shape, no_batch_axis
 from keywright.program.arrays import Shape
 from keywright.program.client.first_steps import BEFORE, MAX_BYTES, FirstSteps
 from keywright.program.client.last_steps import ALLOWED, ONLY_HERE
-from keywright.program.client.samples import Column, Kind, SampleInput, first_samples
+from keywright.program.client.samples import Kind, SampleInput, first_samples
 from keywright.program.client.small_model import SmallModel
 
 from . import truth_values
 from .embeddings import LOOK_UPS, embedding_nodes
 from .expansions import COMPARED, broadcast_comparisons
-
-LIMITS = Limits(48 << 20, 1 << 21)
-"""Of the properties of a model, which list a table's columns and their categories."""
-
-COLUMNS = "keywright.columns"
-"""Metadata of a model that takes a table: its columns as JSON, each a name, a kind and categories."""
-
-CLIENT = "keywright.client"
-"""Metadata of a model: values, as JSON, that the client computes whatever their operators."""
 
 FEATURES = "keywright/features"
 """Name of the server's input if the client gives several values, one behind the other."""
@@ -582,25 +571,6 @@ def _shape_result(node: onnx.NodeProto, sizes: NDArray[np.int64]) -> NDArray[np.
         return np.asarray(sizes.prod(), np.int64)
     ends = {entry.name: entry.i for entry in node.attribute}
     return sizes[ends.get("start", 0) : ends.get("end", len(sizes))]
-
-
-def _property(model: onnx.ModelProto, key: str) -> str:
-    return next((entry.value for entry in model.metadata_props if entry.key == key), "")
-
-
-def client_values(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the values that a model names for the client."""
-    with refusing("a list of the client's values", RefusalError, code="model"):
-        return frozenset(map(str, read_json(_property(model, CLIENT) or "[]", LIMITS)))
-
-
-def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
-    """Return the columns of a model that takes a table."""
-    with refusing("a list of columns", RefusalError, code="model"):
-        return tuple(
-            Column(str(name), kind, known and (*(math.nan if each is None else each for each in known),))
-            for name, kind, known in read_json(_property(model, COLUMNS) or "[]", LIMITS)
-        )
 
 
 def _example(value: SampleInput, declared: onnx.ValueInfoProto) -> NDArray[Any]:

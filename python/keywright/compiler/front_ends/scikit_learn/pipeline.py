@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from keywright.compiler.front_ends.feature_names import as_fitted, feature_names, read_names
-from keywright.compiler.front_ends.parts.client_start import client_values, columns_in
+from keywright.compiler.front_ends.model_file import client_values, columns_in
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import table_names

@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper
 
-from keywright.compiler.front_ends.parts.client_start import CLIENT, COLUMNS
+from keywright.compiler.front_ends.model_file import CLIENT, COLUMNS
 from keywright.program.client.first_steps import NUMBERS, TEXT
 from keywright.program.client.samples import MISSING, Column, ColumnKind
 
