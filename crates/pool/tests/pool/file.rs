@@ -264,8 +264,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The states in which a kill ends the creation: before the header, before the file has its name, and before it has lost
-/// the other one.
+/// The states in which a kill ends the creation: before the header, before the file has its name, and before it has
+/// lost the other one.
 #[cfg(unix)]
 #[test]
 fn what_a_killed_creation_has_left_is_reclaimed() {

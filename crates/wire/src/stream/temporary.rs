@@ -28,6 +28,7 @@ impl TemporaryFile {
     /// Makes a file beside `target` and locks it. Nobody can guess its name, and a link of that name is not followed.
     ///
     /// # Arguments
+    ///
     /// * `private`: whether its owner alone can read it, on systems that have owners.
     ///
     /// # Errors
@@ -95,6 +96,7 @@ fn start_of(target: &Path) -> io::Result<String> {
 /// Removes files that killed processes have left for a target: those that nobody has locked.
 ///
 /// # Arguments
+///
 /// * `before`: called with the path of each and the file, before it is removed.
 pub fn sweep(target: &Path, mut before: impl FnMut(&Path, &File)) {
     let Ok(start) = start_of(target) else { return };
