@@ -26,9 +26,10 @@ The command downloads the package, whose version and digest are pinned in `examp
 and reads its weights. It needs the extras `check` and `images`, and for `splade_tiny` the package
 `tokenizers`. Tensors of torch are read without torch. `keywright.compile` chooses parameters and
 polynomials by its defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same*
-counts tests whose encrypted label equals the label in the clear. *Right* counts those with the true label,
-in the clear and encrypted. *Error* is the largest error of any output, next to the largest output. No
-package, weight or sample is part of this repository.
+counts tests whose encrypted label equals the label in the clear; `brainmaze_seizures` has four labels for
+each test, and all of them count. *Right* counts those with the true label, in the clear and encrypted.
+*Error* is the largest error of any output, next to the largest output. No package, weight or sample is part
+of this repository.
 
 """
 
