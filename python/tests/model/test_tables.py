@@ -135,7 +135,7 @@ MODELS: dict[str, tuple[Any, NDArray[Any], NDArray[Any]]] = {
     ),
 }  # fmt: skip
 TREES = ("tree", "forest", "boosting", "histograms", "trees behind a scaler")
-CASES = [(name, "private") for name in MODELS] + [("forest", "public")]
+CASES: list[Any] = [(name, "private") for name in MODELS] + [("forest", "public")]
 CASES += [pytest.param(name, "public", marks=pytest.mark.full) for name in TREES if name != "forest"]
 
 
