@@ -3,8 +3,8 @@
     python -m studies.planning_figures.gru --data FOLDER
 
 The network of examples/train_nsl_kdd.py, compiled as `studies.executed_keys` runs it: with activations of
-degree 7 and bootstraps. Labels of the program are those of its polynomials in the clear, on all rows; those of
-a higher degree follow. Nothing is encrypted.
+degree 7 and bootstraps. Its labels come from its polynomials in the clear, on all rows; those of a higher
+degree follow. Nothing is encrypted.
 """
 
 from __future__ import annotations

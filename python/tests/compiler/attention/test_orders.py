@@ -1,4 +1,4 @@
-"""The orders in which the compiler can compute products of a softmax, compared with NumPy and with each other."""
+"""Orders in which the compiler can compute products of a softmax, compared with NumPy and with each other."""
 
 from dataclasses import dataclass, replace
 from math import inf
