@@ -42,7 +42,7 @@ class SparseMatrix:
     def from_distinct(cls, shape: tuple[int, int], rows: Indices, columns: Indices, values: Vector) -> Self:
         """Return the matrix with these entries at distinct positions; zeros are dropped."""
         kept = values != 0
-        return cls(shape, rows[kept], columns[kept], np.asarray(values, np.float64)[kept])
+        return cls(shape, rows[kept], columns[kept], _shared(np.asarray(values, np.float64)[kept]))
 
     @classmethod
     def from_dense(cls, matrix: NDArray[np.floating]) -> Self:
@@ -109,7 +109,11 @@ class SparseMatrix:
         """Return diag(rows) @ self @ diag(columns)."""
         values = self.values
         for factors, places in ((rows, self.rows), (columns, self.columns)):
-            values = values * (factors if np.ndim(factors) == 0 else np.asarray(factors, np.float64)[places])
+            if np.ndim(factors) == 0 and len(values) and values.strides == (0,):
+                values = np.broadcast_to(values[0] * factors, values.shape)
+            else:
+                every = factors if np.ndim(factors) == 0 else np.asarray(factors, np.float64)[places]
+                values = values * every
         result = type(self)(self.shape, self.rows, self.columns, values)
         result.__dict__["of_places"] = self.of_places
         return result
@@ -170,3 +174,9 @@ class SparseMatrix:
         if not self.is_diagonal() or (self.values != self.values[0]).any():
             return None
         return float(self.values[0])
+
+
+def _shared(values: Vector) -> Vector:
+    """Return values that are all equal as a view of one number. Maps that spread or sum have millions."""
+    alike = len(values) > 0 and bool((values == values[0]).all())
+    return np.broadcast_to(values[0], values.shape) if alike else values

@@ -326,3 +326,13 @@ def test_a_replicated_input_makes_a_convolution_cost_its_taps() -> None:
     linear = Linear((4, 8, 8), (0,), (matrix,), np.zeros(256))
     ((_, transform),) = lower(linear, [image], result, PRICES).rows
     assert len(transform.diagonals[0]) == 9
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_equal_entries_are_stored_once(size: int) -> None:
+    places = np.arange(size)
+    spread = SparseMatrix.from_distinct((size + 1, size + 2), places, places, np.full(size, 3.0))
+    scaled = spread.scaled(0.5, 4.0)
+    assert scaled.values.tolist() == [6.0] * size
+    assert all(each.values.strides == (0,) for each in (spread, scaled) if size)
+    assert spread.scaled(np.arange(size + 1.0)).values.tolist() == (3.0 * places).tolist()
