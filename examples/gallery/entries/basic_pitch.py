@@ -31,7 +31,7 @@ def sounds(count: int, seed: int) -> Array:
 def load(folder: Path) -> Case:
     """The network behind the normalised logarithm of its constant-Q transform, (172, 309)."""
     whole = onnx.load(folder / "basic_pitch" / "saved_models" / "icassp_2022" / "nmp.onnx")
-    shape = ["batch", 172, 309]
+    shape: list[str | int | None] = ["batch", 172, 309]
     whole.graph.value_info.append(helper.make_tensor_value_info(SPECTROGRAM, TensorProto.FLOAT, shape))
     parts, results = Extractor(whole), [output.name for output in whole.graph.output]
     first = parts.extract_model([whole.graph.input[0].name], [SPECTROGRAM])

@@ -121,11 +121,14 @@ def compile_forms(
     refusals: list[ModelRefusedError] = []
     for form in model.forms:
         try:
-            chosen, *rest = _arranged(form, scaling, target, costs, max_plaintext_bytes, largest_output)
+            chosen, graph, run, output_scale = _arranged(
+                form, scaling, target, costs, max_plaintext_bytes, largest_output
+            )
         except ModelRefusedError as refusal:
             refusals.append(refusal)
         else:
-            arranged.append((chosen if len(model.forms) == 1 else chosen.without_diagonals(), *rest))
+            kept = chosen if len(model.forms) == 1 else chosen.without_diagonals()
+            arranged.append((kept, graph, run, output_scale))
             del chosen  # diagonals of several forms together would be large
     if not arranged:
         raise refusals[-1]  # of the form that takes the fewest levels
