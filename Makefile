@@ -136,6 +136,8 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 #                    limit of memory, which take a minute or more and whose parts have quick tests; the peak of a
 #                    bootstrapped network, where that of a small one is quick; constants that papers print; the security
 #                    bounds of all degrees, where one of each secret is quick; more drawn cases of python/tests/testbed;
+#                    processes killed beside a full disk, where each alone is quick; the checks of threshold sums with many
+#                    clients, where a few are quick; public thresholds of trees, where a forest is quick;
 #                    the cells of matrices (python/tests/matrices.py) whose every value another cell has. With them all
 #                    other tests, where PostgreSQL, the client in C, LightGBM, pandas and XGBoost have their packages
 #   ray-full         Ray in the two versions that the cluster and Flower's simulation need: environments of 300 MB

@@ -19,7 +19,7 @@ def test_calibrate(
     path = tmp_path / "cache" / "machine.json"
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
     monkeypatch.setitem(ROUNDS, 13, 1)
-    assert main(["calibrate", "--rings", "13", "--threads", "2", "--json", "--out", str(path)]) == 0
+    assert main(["calibrate", "--rings", "13", "--threads", "2", "--json"]) == 0
     rows = lines(capsys)
     words = {"a key switch alone", "making a key", "a switch from the ring of twice the degree"}
     assert {row["what"] for row in rows if "what" in row} >= words

@@ -49,7 +49,10 @@ from keywright.serve.served.loading import key_parameters, load_served
 from keywright.serve.storage.incoming_file import IncomingFile
 
 PRIORITY = 5
-"""By how much evaluations give way to requests: they get a third of a processor that both want."""
+"""By how much evaluations give way to requests: they get a quarter of a processor that both want."""
+
+GROUP_TRIES, GROUP_WAIT_S = 20, 0.1
+"""How often the priority of a session is written: Linux allows one such write in 100 ms, of all users."""
 
 Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
@@ -305,11 +308,18 @@ def _arrive(require: Callable[[], object], incoming: IncomingFile | None, begin:
 
 def give_way() -> None:
     """Let the process that reads requests, and the one that checks key sets, go first."""
-    if hasattr(os, "nice"):
+    with contextlib.suppress(OSError, AttributeError):  # refused, or Windows
         os.nice(PRIORITY)
     # Linux may share its processors among sessions first, and this process has one of its own.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(PRIORITY), encoding="ascii")
+    for _ in range(GROUP_TRIES):
+        try:
+            Path("/proc/self/autogroup").write_text(str(PRIORITY), encoding="ascii")
+        except BlockingIOError:
+            time.sleep(GROUP_WAIT_S)
+        except OSError:
+            return
+        else:
+            return
 
 
 def main(passing: int | None, gives_way: bool) -> None:

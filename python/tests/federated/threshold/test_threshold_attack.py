@@ -459,7 +459,7 @@ def test_the_checks_let_pairwise_masks_pass() -> None:
 # ---- the protocol of this build ----
 
 
-@pytest.mark.parametrize("shape", [SMALL, pytest.param(LARGE, marks=pytest.mark.full)])
+@pytest.mark.parametrize("shape", [SMALL, LARGE])
 def test_answers_to_many_questions_say_nothing(shape: tuple[int, int]) -> None:
     assert_holds(shape, this_build)
 

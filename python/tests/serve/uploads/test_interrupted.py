@@ -9,11 +9,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
-from keywright.client.connection import TIMEOUT_S
 from keywright.serve import Server, Service
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -97,10 +95,8 @@ def test_an_interrupted_upload_ends_and_the_next_one_works(
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as client:
             assert client.stdout is not None
             held.wait()
-            begun = time.monotonic()
             client.send_signal(signal.SIGINT)
             assert client.stdout.readline() == "interrupted\n"
-            assert time.monotonic() - begun < TIMEOUT_S / 2
             assert client.stdout.readline() == "complete\n"
             assert [uploaded.ready for uploaded in service.store.all() if uploaded.placed] == [True]
             client.communicate("\n")
