@@ -359,8 +359,8 @@ def try_lock(handle: int) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads. Who may open
-    the lock is what the umask says, so that a group can share the folder.
+    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads. The
+    umask says which users may open the lock, so that a group can share the folder.
 
     Raises:
         FolderError: another process holds it for `LOCK_S`; or there is a link of its name.

@@ -21,8 +21,8 @@ const ATTEMPTS: usize = 100;
 const MAX_LINKS: usize = 40;
 
 /// The name of a file that is written beside its target. The name is removed when this is dropped, unless the file has
-/// taken the target's ([`Self::rename`]). What a killed
-/// process has left is removed by the next one that writes the same target ([`sweep`]): it has no lock.
+/// taken the target's ([`Self::rename`]). What a killed process has left is removed by the next one that writes the
+/// same target ([`sweep`]): it has no lock.
 #[derive(Debug)]
 pub struct TemporaryFile(PathBuf);
 
@@ -140,8 +140,8 @@ pub fn sweep(target: &Path, mut before: impl FnMut(&Path, &File)) {
     }
 }
 
-/// Removes a file that was opened under a temporary name, if nobody has locked it, and it still has the name: its writer
-/// may have renamed and unlocked it meanwhile.
+/// Removes a file that was opened under a temporary name, if nobody has locked it, and it still has the name: its
+/// writer may have renamed and unlocked it meanwhile.
 fn remove_unlocked(path: &Path, file: &File, mut before: impl FnMut(&Path, &File)) {
     // Locked until it is removed: a writer that has made it then sees that it is gone.
     if file.try_lock().is_ok() && is_named(file, path) {
@@ -218,8 +218,8 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A sweep that had opened a new pool's file under its temporary name took it for a leftover, and the register of the
-    /// pool was removed.
+    /// A sweep that had opened a new pool's file under its temporary name took it for a leftover, and the register of
+    /// the pool was removed.
     #[test]
     fn a_file_that_has_lost_its_temporary_name_is_no_leftover() {
         let folder = folder_of_test("lost");
