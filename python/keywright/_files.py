@@ -359,13 +359,19 @@ def try_lock(handle: int) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads.
+    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads. The
+    umask says which users may open the lock, so that a group can share the folder.
 
     Raises:
-        FolderError: another process holds it for `LOCK_S`.
+        FolderError: another process holds it for `LOCK_S`; or there is a link of its name.
     """
     lock, end = path.with_name(f".{path.name}.lock"), time.monotonic() + LOCK_S
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        if lock.is_symlink():
+            raise FolderError(f"{lock} is a link, and locks follow none; remove it", code="place") from error
+        raise
     with os.fdopen(handle, "a"):
         while True:
             try:

@@ -396,9 +396,42 @@ def test_a_lock_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytes
     add(tmp_path / "accounts.json", "somebody")
     lock.unlink()
     lock.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="lock"):
+    with pytest.raises(FolderError, match=f"{re.escape(str(lock))} is a link") as refusal:
         add(tmp_path / "accounts.json", "somebody")
+    assert refusal.value.code == "place"
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_group_shares_a_lock_as_the_umask_says(tmp_path: Path) -> None:
+    """Locks were for one user alone, also where a group has the folder."""
+    before = os.umask(0o007)
+    try:
+        add(tmp_path / "accounts.json", "somebody")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / ".accounts.json.lock").stat().st_mode) == 0o660
+    assert stat.S_IMODE((tmp_path / "accounts.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_processes_write_one_path(tmp_path: Path) -> None:
+    """They drew the same temporary names, and removed each other's files."""
+    path, parameters = tmp_path / "parameters.kw", kw.Parameters.preset(kw.Parameters.presets()[0])
+    # What names are drawn from exists before the forks.
+    parameters.save(path)
+    children = []
+    for _ in range(4):
+        children.append(os.fork())
+        if children[-1] == 0:
+            try:
+                for _ in range(100):
+                    parameters.save(path)
+                os._exit(0)
+            finally:
+                os._exit(1)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 4
+    assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208
+    assert path.read_bytes() == parameters.to_bytes()
 
 
 def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:

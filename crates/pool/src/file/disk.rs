@@ -37,7 +37,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Waits for the lock of the file at `path`, at most as long as stated.
+    /// Waits for the lock of the file at `path`, at most as long as stated. Nobody queues: each asks again after a
+    /// pause, so a process that asks later may get it first, and `wait` may end although others got it meanwhile.
     pub(super) fn of(file: &File, path: &Path, wait: Duration) -> Result<Self, PoolError> {
         let file = file.try_clone().map_err(PoolError::io(path))?;
         let (begun, mut pause) = (Instant::now(), Duration::from_micros(50));

@@ -68,7 +68,7 @@ impl AtomicFile {
             let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
             file.sync_all()?;
             // Without its lock, it would be a leftover.
-            fs::rename(temporary.path(), &self.target)?;
+            temporary.rename(&self.target)?;
         }
         // The new name must survive a power failure too.
         #[cfg(unix)]

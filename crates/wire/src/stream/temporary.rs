@@ -1,8 +1,9 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use keywright_ring::sampling::SecretRng;
 
 /// Ends of temporary names, with which the Python package marks them too.
 const PARTIAL: &str = ".partial";
@@ -19,8 +20,9 @@ const ATTEMPTS: usize = 100;
 /// Links that are followed to the end of a path, as many as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// The name of a file that is written beside its target. The name is removed when this is dropped. What a killed
-/// process has left is removed by the next one that writes the same target ([`sweep`]): it has no lock.
+/// The name of a file that is written beside its target. The name is removed when this is dropped, unless the file has
+/// taken the target's ([`Self::rename`]). What a killed process has left is removed by the next one that writes the
+/// same target ([`sweep`]): it has no lock.
 #[derive(Debug)]
 pub struct TemporaryFile(PathBuf);
 
@@ -44,8 +46,8 @@ impl TemporaryFile {
         let _ = private;
         let start = start_of(target)?;
         for _ in 0..ATTEMPTS {
-            // The system chooses the key of the hash.
-            let mark = RandomState::new().hash_one(ATTEMPTS) as u32;
+            // Forked processes draw different names, too.
+            let mark = SecretRng::system().map_err(io::Error::other)?.next_word() as u32;
             let path = target.with_file_name(format!("{start}{mark:0MARK$x}{PARTIAL}"));
             let file = match options.open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -55,7 +57,7 @@ impl TemporaryFile {
             // Until it is locked, another process may take it for a leftover and remove it; where there are no locks,
             // none does.
             let locked = if cfg!(unix) { file.try_lock() } else { Ok(()) };
-            if !matches!(locked, Err(TryLockError::WouldBlock)) && temporary.0.exists() {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) && is_named(&file, &temporary.0) {
                 return Ok((temporary, file));
             }
         }
@@ -66,6 +68,18 @@ impl TemporaryFile {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Gives the file the name `target`, and replaces what has it. The temporary name, which another process may use
+    /// from then on, is not removed.
+    ///
+    /// # Errors
+    /// The error of the operating system. The temporary name is then removed.
+    pub fn rename(mut self, target: &Path) -> io::Result<()> {
+        fs::rename(&self.0, target)?;
+        // No file has an empty name.
+        self.0 = PathBuf::new();
+        Ok(())
     }
 }
 
@@ -119,13 +133,35 @@ pub fn sweep(target: &Path, mut before: impl FnMut(&Path, &File)) {
     for entry in entries.into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             // Others sweep here, too.
-            let Ok(file) = options.open(entry.path()) else { continue };
-            // Locked until it is removed: a writer that has made it then sees that it is gone.
-            if file.try_lock().is_ok() {
-                before(&entry.path(), &file);
-                let _ = fs::remove_file(entry.path());
+            if let Ok(file) = options.open(entry.path()) {
+                remove_unlocked(&entry.path(), &file, &mut before);
             }
         }
+    }
+}
+
+/// Removes a file that was opened under a temporary name, if nobody has locked it, and it still has the name: its
+/// writer may have renamed and unlocked it meanwhile.
+fn remove_unlocked(path: &Path, file: &File, mut before: impl FnMut(&Path, &File)) {
+    // Locked until it is removed: a writer that has made it then sees that it is gone.
+    if file.try_lock().is_ok() && is_named(file, path) {
+        before(path, file);
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Whether a path names an open file itself, and no other file or link; whether it exists, where files have no numbers.
+fn is_named(file: &File, path: &Path) -> bool {
+    let (Ok(file), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (file.dev(), file.ino()) == (named.dev(), named.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, named);
+        true
     }
 }
 
@@ -179,6 +215,48 @@ mod tests {
         assert!(folder.join(".keys.abcdefgh.partial").exists());
         assert!(folder.join(".keys.12345678.partial").is_symlink());
         assert!(temporary.path().exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A sweep that had opened a new pool's file under its temporary name took it for a leftover, and the register of
+    /// the pool was removed.
+    #[test]
+    fn a_file_that_has_lost_its_temporary_name_is_no_leftover() {
+        let folder = folder_of_test("lost");
+        let (temporary, file) = TemporaryFile::beside(&folder.join("keys"), false).unwrap();
+        let path = temporary.path().to_path_buf();
+        let opened = File::open(&path).unwrap();
+        let refused = |_: &Path, _: &File| panic!("it is no leftover");
+        remove_unlocked(&path, &opened, refused);
+        fs::hard_link(&path, folder.join("keys")).unwrap();
+        drop(temporary);
+        file.unlock().unwrap();
+        remove_unlocked(&path, &opened, refused);
+        // The name is another file's.
+        fs::write(&path, b"other").unwrap();
+        remove_unlocked(&path, &opened, refused);
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Its writer removed it once its file had the name of the target.
+    #[test]
+    fn a_temporary_name_that_was_given_up_may_be_used_by_another() {
+        let folder = folder_of_test("given");
+        let target = folder.join("keys");
+        let renamed = |before: &dyn Fn(&Path)| {
+            let (temporary, _file) = TemporaryFile::beside(&target, false).unwrap();
+            let path = temporary.path().to_path_buf();
+            before(&path);
+            let _ = temporary.rename(&target);
+            path.exists()
+        };
+        assert!(!renamed(&|_| ()));
+        fs::remove_file(&target).unwrap();
+        // The rename of a file to another of its names changes nothing, as if another process had the old one at once.
+        assert!(renamed(&|path| fs::hard_link(path, &target).unwrap()));
+        fs::remove_file(&target).unwrap();
+        assert!(!renamed(&|_| fs::create_dir(&target).unwrap()));
         fs::remove_dir_all(folder).unwrap();
     }
 
