@@ -490,7 +490,7 @@ class Model(
         """Read the files of a model from a folder of any kind. Without a description it is a nameless model
         for clients of slots; without a plan, its keys are planned here. Errors as for `load`."""
         described = Description.load(place) if (place / DESCRIPTION).is_file() else Description()
-        parameters = Parameters.load(place / PARAMETERS)
+        parameters = Parameters.load(place / PARAMETERS, insecure=True)
         program = storage.load(place / PROGRAM)
         bootstraps = bootstrap_plans(program)
         entry = read_entry(program, bootstraps, parameters, described.entry)

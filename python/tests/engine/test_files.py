@@ -49,7 +49,11 @@ def objects(party: Party) -> dict[str, tuple[Any, Callable[[bytes], Any], Callab
             lambda data: kw.SeededCiphertext.from_bytes(data, p),
             lambda path: kw.SeededCiphertext.load(path, p),
         ),
-        "parameters": (party.parameters, kw.Parameters.from_bytes, kw.Parameters.load),
+        "parameters": (
+            party.parameters,
+            lambda data: kw.Parameters.from_bytes(data, insecure=True),
+            lambda path: kw.Parameters.load(path, insecure=True),
+        ),
     }
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import os
 import pickle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keywright as kw
 import numpy as np
 import pytest
+from keywright.errors import SecurityError
 
 if TYPE_CHECKING:
     from tests.conftest import Party
@@ -61,7 +62,7 @@ def test_insecure_parameters_need_the_switch_and_show_it() -> None:
     parameters = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
     assert parameters.insecure
     assert "insecure" in repr(parameters)
-    assert kw.Parameters.from_bytes(parameters.to_bytes()).insecure
+    assert kw.Parameters.from_bytes(parameters.to_bytes(), insecure=True).insecure
 
 
 @pytest.mark.parametrize(
@@ -170,3 +171,25 @@ def test_a_forked_process_starts_threads_of_its_own(small: Party) -> None:
         error = abs(small.decryptor.decrypt(small.evaluator.rotate(expected, 0))[0] - 0.5)
         os._exit(0 if error <= expected.error_bound else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("kind", ["ckks", "bfv", "thin"])
+def test_bytes_alone_do_not_switch_the_check_off(tmp_path: Path, kind: str) -> None:
+    """A server's bytes chose what a client was secure with."""
+    given: Any
+    if kind == "bfv":
+        given = kw.bfv.Parameters.from_bits(10, [50, 50], [50], 12289, insecure=True)
+    else:
+        given = kw.Parameters.from_bits(10, [50, 40], [50], 40, insecure=True)
+    if kind == "thin":
+        given = kw.thin.Parameters(given, scale=1 << 40, fraction_bits=20)
+    assert given.insecure
+    assert "insecure" in repr(given)
+    reads: list[tuple[Any, Any]] = [(type(given).from_bytes, given.to_bytes())]
+    if kind != "thin":
+        given.save(tmp_path / "parameters.kw")
+        reads.append((type(given).load, tmp_path / "parameters.kw"))
+    for read, source in reads:
+        with pytest.raises(SecurityError, match="insecure=True"):
+            read(source)
+        assert read(source, insecure=True) == given

@@ -12,6 +12,12 @@ pub(crate) enum Refusal {
     #[cfg(feature = "insecure")]
     #[error("this is not secure; pass acknowledge={0:?} to use it nevertheless")]
     Insecure(&'static str),
+    /// Parameters whose bytes switch the check of security off.
+    #[error(
+        "these parameters have the insecure switch: their bytes say that no bound is checked. For experiments on data \
+         that need no protection, pass insecure=True"
+    )]
+    Unchecked,
     /// Values that are not a vector of numbers.
     #[error("{0}")]
     Values(String),
@@ -65,6 +71,7 @@ table! { refusal(py, Refusal);
     E::FileKey => "ParameterError" { what = "file_key" },
     #[cfg(feature = "insecure")]
     E::Insecure(_) => "SecurityError" { object = "Chem", bound = py.None() },
+    E::Unchecked => "SecurityError" { object = "parameters", bound = py.None() },
     E::Values(_) => "EncodeError" {},
     E::Slots { slots, max } => "ParameterError" { what = "slots", value = slots, minimum = 1, maximum = max },
     E::Inputs { transforms, .. } => "ParameterError" { what = "transforms", value = transforms },

@@ -7,6 +7,17 @@ macro_rules! parameter_methods {
             }
         }
 
+        impl $class {
+            /// Refuses parameters that no bound was checked for, unless the caller says so: bytes alone do not
+            /// switch the check off.
+            fn accepted(self, insecure: bool) -> Result<Self, $crate::errors::Failure> {
+                if self.insecure() && !insecure {
+                    return Err($crate::errors::Refusal::Unchecked.into());
+                }
+                Ok(self)
+            }
+        }
+
         $crate::stored::not_pickled!($class);
         $crate::classes::getters::getters! { $class, self;
             /// log2 of the ring degree.
@@ -57,13 +68,21 @@ macro_rules! parameter_methods {
 
             /// Parameters from the bytes of `to_bytes`, with the usual checks.
             ///
+            /// Args:
+            ///     insecure: also accept parameters that were made with `insecure`.
+            ///
             /// Raises:
             ///     FormatError: the bytes are not whole, intact parameters.
-            ///     SecurityError: they exceed the bound and are not marked insecure.
+            ///     SecurityError: they exceed the bound, or were made with `insecure`.
             #[staticmethod]
-            fn from_bytes(py: pyo3::Python<'_>, data: &[u8]) -> Result<Self, $crate::errors::Failure> {
+            #[pyo3(signature = (data, *, insecure=false))]
+            fn from_bytes(
+                py: pyo3::Python<'_>,
+                data: &[u8],
+                insecure: bool,
+            ) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;
-                py.detach(|| Ok(Self($parameters::new($literal::from_bytes(data, &())?)?)))
+                py.detach(|| Self($parameters::new($literal::from_bytes(data, &())?)?).accepted(insecure))
             }
 
             /// Writes the parameters to a file, which appears whole or not at all.
@@ -76,16 +95,18 @@ macro_rules! parameter_methods {
                 py.detach(|| self.0.literal().save(&path, &()).map_err($crate::errors::file(&path)))
             }
 
-            /// Reads the parameters of a file; errors as for `from_bytes`.
+            /// Reads the parameters of a file; arguments and errors as for `from_bytes`.
             #[staticmethod]
+            #[pyo3(signature = (path, *, insecure=false))]
             fn load(
                 py: pyo3::Python<'_>,
                 path: $crate::arguments::path::FilePath,
+                insecure: bool,
             ) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;
                 py.detach(|| {
                     let literal = $literal::load(&path, &()).map_err($crate::errors::file(&path))?;
-                    Ok(Self($parameters::new(literal)?))
+                    Self($parameters::new(literal)?).accepted(insecure)
                 })
             }
         }

@@ -1,4 +1,5 @@
 use keywright_client::{ClientError, ClientParameters, Form, Groups, Layout, Numbers};
+use keywright_rlwe::Security;
 use keywright_thin_server as server;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -64,6 +65,12 @@ impl PyClientParameters {
             Some(_) => Layout::Slots { log_slots: log_slots(&parameters.0, slots)?, complex },
         };
         Ok(Self(server::parameters_at(&parameters.0, scale, fraction_bits, layout)?))
+    }
+
+    /// Whether the security bound is switched off.
+    #[getter]
+    fn insecure(&self) -> bool {
+        self.0.security() == Security::InsecureForExperiments
     }
 
     /// Number of slots of the numbers; None if they stay in coefficients.
@@ -169,12 +176,22 @@ impl PyClientParameters {
 
     /// Parameters from the bytes of `to_bytes`.
     ///
+    /// Args:
+    ///     insecure: also accept those of a server whose parameters were made with `insecure`.
+    ///
     /// Raises:
     ///     FormatError: the bytes are not whole, intact parameters of a client.
-    ///     ParameterError, SecurityError: no client can have these parameters.
+    ///     ParameterError: no client can have these parameters.
+    ///     SecurityError: the first prime is too large for the ring, or the server's parameters were made with
+    ///         `insecure`.
     #[staticmethod]
-    fn from_bytes(data: &[u8]) -> Result<Self, Failure> {
-        Ok(Self(ClientParameters::from_bytes(data)?))
+    #[pyo3(signature = (data, *, insecure=false))]
+    fn from_bytes(data: &[u8], insecure: bool) -> Result<Self, Failure> {
+        let parameters = Self(ClientParameters::from_bytes(data)?);
+        if parameters.insecure() && !insecure {
+            return Err(Refusal::Unchecked.into());
+        }
+        Ok(parameters)
     }
 
     /// Reads a client's upload, on the server, in any of its forms: a ciphertext at level 0 with its values in
@@ -224,10 +241,11 @@ impl PyClientParameters {
             Some(slots) => format!("{slots} {} slots", self.values().unwrap_or_default()),
         };
         format!(
-            "ClientParameters(N = 2^{}, {} bits, {place}, {} fraction bits)",
+            "ClientParameters(N = 2^{}, {} bits, {place}, {} fraction bits{})",
             self.log_n(),
             self.0.modulus().bits(),
-            self.fraction_bits()
+            self.fraction_bits(),
+            if self.insecure() { ", security none (insecure)" } else { "" }
         )
     }
 }

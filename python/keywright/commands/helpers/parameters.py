@@ -15,7 +15,7 @@ def named_parameters(preset: str | None, path: Path | None) -> kw.Parameters | N
         CommandError: both are named, or the preset is unknown.
     """
     if preset is None:
-        return None if path is None else kw.Parameters.load(path)
+        return None if path is None else kw.Parameters.load(path, insecure=True)
     if path is not None:
         raise CommandError("--preset and --parameters exclude each other; give one of them")
     if preset in kw.BootstrapperPlan.presets():

@@ -155,7 +155,7 @@ def of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     elif name in kw.Parameters.presets():
         parameters = kw.Parameters.preset(name)
     elif Path(name).exists():
-        parameters = kw.Parameters.load(name)
+        parameters = kw.Parameters.load(name, insecure=True)
     else:
         raise CommandError(f"{name!r} is neither a preset nor a file; keywright presets lists the presets")
     if isinstance(parameters, kw.Parameters):

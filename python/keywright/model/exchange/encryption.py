@@ -152,7 +152,7 @@ class Encryption(
         """The thin client's keys; None if values are in slots."""
         if self.manifest.format.packing == "slots":
             return None
-        parameters = ClientParameters.from_bytes(self.manifest.format.client)
+        parameters = ClientParameters.from_bytes(self.manifest.format.client, insecure=True)
         return Client.from_secret(require_secret(self._secret), parameters)
 
     @cached_property

@@ -312,7 +312,7 @@ def test_squares_come_back_through_a_bootstrapping() -> None:
         **DEGREE_30,
         output_level=5,
     )
-    thin = kw.thin.Parameters.from_bytes(plan.client_parameters(30).to_bytes())
+    thin = kw.thin.Parameters.from_bytes(plan.client_parameters(30).to_bytes(), insecure=True)
     client = kw.thin.Client(thin, ENTROPY)
     numbers = np.random.default_rng(3).integers(-(1 << 29), 1 << 29, thin.capacity)
     upload = client.encrypt(numbers, dropped=1)

@@ -186,7 +186,7 @@ def text(data: bytes) -> str:
 def test_parameters_that_only_say_that_they_are_checked_cannot_be_read() -> None:
     """The switch is no claim: without it the bound is checked, and where there is none they are refused."""
     for model in (make_thin(), weak_thin()):
-        assert kw.Parameters.from_bytes(model.manifest.format.parameters).insecure
+        assert kw.Parameters.from_bytes(model.manifest.format.parameters, insecure=True).insecure
         forged, client = (
             called_secure(model.manifest.format.parameters),
             called_secure(model.manifest.format.client),
@@ -418,14 +418,14 @@ def test_a_session_checks_samples_by_its_own_model() -> None:
 
 def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:
     """Numbers that end below 1 would be refused one by one, after others were sent."""
-    parts = kw.thin.Parameters.from_bytes(THIN.format.client)
+    parts = kw.thin.Parameters.from_bytes(THIN.format.client, insecure=True)
     data = bytearray(THIN.format.client)
     place = THIN.format.client.index(parts.maximum.to_bytes(8, "little"))
     data[place : place + 8] = (parts.maximum // 2).to_bytes(8, "little")
     end = 44 + int.from_bytes(data[32:36], "little")
     data[end : end + 4] = zlib.crc32(data[:end]).to_bytes(4, "little")
     data[-4:] = zlib.crc32(data[:end] + data[end + 4 : -4]).to_bytes(4, "little")
-    assert kw.thin.Parameters.from_bytes(bytes(data)).maximum < 1 << parts.fraction_bits
+    assert kw.thin.Parameters.from_bytes(bytes(data), insecure=True).maximum < 1 << parts.fraction_bits
     honest = Honest(replace(THIN, format=replace(THIN.format, client=bytes(data))).encoded)
     with (
         hostile(honest) as seen,

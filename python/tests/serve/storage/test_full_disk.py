@@ -106,7 +106,7 @@ def test_jobs_are_refused_or_done(
     finish(service, identifier, key_file)
     secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
     client = kw.thin.Client.from_secret_bytes(
-        secret.to_bytes(), kw.thin.Parameters.from_bytes(thin.manifest.format.client)
+        secret.to_bytes(), kw.thin.Parameters.from_bytes(thin.manifest.format.client, insecure=True)
     )
     one = 2.0**client.parameters.fraction_bits
     rows = thin.manifest.input.places.pack(sample[np.newaxis]) / thin.manifest.input.scale

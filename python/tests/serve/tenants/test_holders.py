@@ -79,6 +79,8 @@ SINGLE: dict[str, str] = {
     "uploads.uploaded.LEAST_PART": "one key set",
     "uploads.uploaded.MAX_RUNS": "one key set",
     "uploads.uploaded.MOVED_BYTES": "one key set",
+    "workers.worker.PRIORITY": "every evaluation alike",
+    "workers.worker.GROUP_TRIES": "the start of one worker",
     "workers.resident_keys.DESCRIPTORS": "descriptors of all bounded connections and workers",
     "workers.resident_keys.WINDOWS_DESCRIPTORS": "descriptors of all bounded connections and workers",
 }
