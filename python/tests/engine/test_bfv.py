@@ -170,7 +170,9 @@ def test_seeded_ciphertexts_and_files(party: Party, tmp_path: Path) -> None:
     parameters.save(tmp_path / "p.kw")
     assert kw.bfv.Parameters.load(tmp_path / "p.kw", insecure=True) == parameters
     assert kw.keys.inspect(tmp_path / "p.kw")["plaintext_modulus"] == T
-    again = kw.bfv.Ciphertext.load(tmp_path / "a.kw", kw.bfv.Parameters.load(tmp_path / "p.kw", insecure=True))
+    again = kw.bfv.Ciphertext.load(
+        tmp_path / "a.kw", kw.bfv.Parameters.load(tmp_path / "p.kw", insecure=True)
+    )
     assert (again.level, again.budget_bound) == (2, a.budget_bound)
     np.testing.assert_array_equal(decryptor.decrypt(again), centred(x))
     other = kw.bfv.Parameters.from_bits(10, [50, 50, 50], [50], 12289, insecure=True)
