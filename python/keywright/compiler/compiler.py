@@ -112,7 +112,11 @@ def compile_forms(
 
     Args:
         slower: maximum predicted time, relative to the fastest; other forms are not assembled.
-        model, target, costs, max_plaintext_bytes, largest_output: as for `compile_program`, also for errors.
+        model, target, costs, max_plaintext_bytes, largest_output: as for `compile_program`.
+
+    Raises:
+        ModelRefusedError: all forms are refused; for too few levels, if one is for nothing else.
+        EncodeError: as for `compile_program`.
     """
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
@@ -130,13 +134,32 @@ def compile_forms(
             kept = chosen if len(model.forms) == 1 else chosen.without_diagonals()
             arranged.append((kept, graph, run, output_scale))
             del chosen  # diagonals of several forms together would be large
-    if not arranged:
-        raise refusals[-1]  # of the form that takes the fewest levels
     arranged.sort(key=lambda each: each[0].seconds(target.samples))
-    most = slower * arranged[0][0].seconds(target.samples)
+    fastest = math.inf
     for near in arranged:
-        if near[0].seconds(target.samples) <= most:
-            yield _assembled(near, model, scaling, target, costs, max_plaintext_bytes)
+        seconds = near[0].seconds(target.samples)
+        if seconds > slower * fastest:
+            break
+        try:
+            program = _assembled(near, model, scaling, target, costs, max_plaintext_bytes)
+        except ModelRefusedError as refusal:
+            refusals.append(refusal)
+        else:
+            fastest = min(fastest, seconds)
+            yield program
+            del program  # before the next one is assembled
+    if fastest == math.inf:
+        raise _most_useful(refusals)
+
+
+def _most_useful(refusals: Sequence[ModelRefusedError]) -> ModelRefusedError:
+    """Return a refusal for nothing but levels, the one that needs the fewest, or but bootstraps: callers then
+    try other parameters. Otherwise, return the last one."""
+    deep = [refusal for refusal in refusals if refusal.codes == {"depth"}]
+    unplaced = [refusal for refusal in refusals if refusal.codes == {"placement"}]
+    if deep:
+        return min(deep, key=lambda refusal: max(reason.needed for reason in refusal.reasons))
+    return (unplaced or refusals)[-1]
 
 
 def _assembled(

@@ -1,7 +1,7 @@
 """A model: a program with its parameters, for clients that encrypt slots or for thin clients."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,7 @@ from .executable import Executable
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file
 from .parameters.parameter_choice import Compilation, smaller_presets
-from .report.encrypted_error import EncryptedError, predict_error
+from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, revealed, sent_bytes
 from .server import ModelServer
 from .session import Inference, infer
@@ -62,7 +62,8 @@ class Model(
         compilation: compiles it for other batches and presets; None if it was loaded.
         fixed_batch: whether it only takes samples in its own batch; otherwise `predict` and `simulate`
             choose the fastest batch for theirs.
-        server_seconds: predicted for a batch on one thread, in the memory of `with_server_within`.
+        server_seconds: predicted for a batch on one thread, in the memory of `with_server_within`; None
+            without it, and of a loaded model, whose folder keeps no limit of memory.
     """
 
     folder: Path | None = field(default=None, repr=False)
@@ -91,22 +92,20 @@ class Model(
             MismatchError: the plan is for something else.
             ModelRefusedError: its keys add a larger error than `keywright.compiler.Fit` allows.
         """
-        return self._with_keys(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
-
-    def _with_keys(self, plan: KeyPlan, seconds: float | None = None) -> "Model":
-        """Return the model with another key plan, and `server_seconds`; errors as for `with_plan`."""
-        planned = replace(self, key_plan=plan, server_seconds=seconds)
-        _ = planned.execution
+        own = plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan))
+        planned = replace(self, key_plan=own, server_seconds=None)
         planned.require_precision()
         return planned
 
     def with_keys_within(self, most: int) -> "Model":
         """Return the model with the fastest keys whose size in a server's memory is at most ``most`` bytes.
         If the network has several forms, such as orders of the products of attention, a compiled model is in
-        the form that is fastest with such keys.
+        the form that is fastest with such keys, unless its keys were chosen before. Forms whose errors of
+        encryption are larger than its fit allows are left out.
 
         Raises:
             OutOfMemoryError: no keys are that small.
+            ModelRefusedError: in all forms, they add a larger error than `keywright.compiler.Fit` allows.
         """
 
         def planned(model: Executable) -> tuple[float, PlanExecution]:
@@ -117,11 +116,13 @@ class Model(
 
     def with_server_within(self, budget: int) -> "Model":
         """Return the model with the fastest keys for a server's process of at most ``budget`` bytes; of a
-        compiled model, also in the fastest form, as for `with_keys_within`. Its report predicts the time in
-        this memory, where diagonals are made at every use if they do not fit.
+        compiled model, also in the fastest form, as for `with_keys_within`. After that, or with another plan
+        of keys, the form stays as it is. The model's report predicts the time in this memory, where diagonals
+        are made at every use if they do not fit.
 
         Raises:
             OutOfMemoryError: nothing fits the budget.
+            ModelRefusedError: as for `with_keys_within`.
         """
 
         def planned(model: Executable) -> tuple[float, PlanExecution]:
@@ -135,23 +136,33 @@ class Model(
     ) -> "Model":
         """Return the model in the form that is fastest with the keys that a function times, and with these
         keys. ``in_memory`` keeps the time as `server_seconds`. Raises `OutOfMemoryError` if the function
-        does for every form."""
+        does for every form, and `ModelRefusedError` if errors of encryption are too large in every other."""
         compilation = self.compilation
-        if compilation is None or self.key_plan is not None or len(compilation.approximated.forms) == 1:
-            seconds, execution = planned(self)
-            return self._with_keys(execution.plan, seconds if in_memory else None)
-        results: list[tuple[float, PlanExecution, Executable]] = []
         refusals: list[OutOfMemoryError] = []
-        for form in compilation.in_every_form(self.program.batch):
+
+        def timed(form: Executable) -> tuple[float, Model] | None:
             try:
-                results.append((*planned(form), form))
+                seconds, execution = planned(form)
             except OutOfMemoryError as refusal:
                 refusals.append(refusal)
-        if not results:
+                return None
+            if not isinstance(form, Model):
+                assert compilation is not None
+                form = Model.of(form, compilation, fixed_batch=self.fixed_batch)
+            kept = seconds if in_memory else None
+            return seconds, replace(form, key_plan=execution.plan, server_seconds=kept)
+
+        forms: Iterator[Executable] = iter([self])
+        if compilation is not None and self.key_plan is None and len(compilation.approximated.forms) > 1:
+            forms = compilation.in_every_form(self.program.batch)
+        # Of an iterator, the function keeps the best model alone.
+        fastest = min(
+            filter(None, map(timed, forms)), key=lambda each: (not each[1]._follows(), each[0]), default=None
+        )
+        if fastest is None:
             raise min(refusals, key=lambda refusal: refusal.needed)
-        seconds, execution, fastest = min(results, key=lambda result: result[0])
-        model = Model.of(fastest, compilation, fixed_batch=self.fixed_batch)
-        return model._with_keys(execution.plan, seconds if in_memory else None)
+        fastest[1].require_precision()
+        return fastest[1]
 
     def plan_batches(
         self, samples: int, budget: int | None = None, key_memory: int | None = None
@@ -284,25 +295,11 @@ class Model(
 
     def error_with(self, execution: PlanExecution) -> EncryptedError | None:
         """Return the predicted error of encryption with other keys, such as those of one of `candidates`."""
-        network = self.approximated
-        if network is None or not len(network.run.samples):
-            return None
-        for plan, error in self._errors:
-            if plan == execution.plan:
-                return error
-        error = predict_error(network, self.program, execution, self.entry_index)
-        self._errors.append((execution.plan, error))
-        return error
+        return None if self.compilation is None else self.compilation.error_with(self, execution)
 
-    @cached_property
-    def _errors(self) -> list[tuple[KeyPlan, EncryptedError | None]]:
-        """Plans of keys whose errors are known."""
-        return []
-
-    def _follows(self, execution: PlanExecution) -> bool:
-        """Whether the predicted error with these keys is as small as the fit requires."""
-        error, network = self.error_with(execution), self.approximated
-        return error is None or network is None or error.excess(network.fit) is None
+    def _follows(self, execution: PlanExecution | None = None) -> bool:
+        """Whether the predicted error with some keys, by default its own, is as small as the fit requires."""
+        return self.compilation is None or self.compilation.follows(self, execution)
 
     def require_precision(self, execution: PlanExecution | None = None) -> None:
         """Refuse a compiled model whose predicted error of encryption is larger than its fit allows.
@@ -337,7 +334,7 @@ class Model(
         for name in compilation.finer_presets(self.parameters.log_scale):
             try:
                 other = Model.of(compilation.with_preset(name, self.program.batch), compilation)
-                if other._follows(other.execution):
+                if other._follows():
                     return name
             except (ModelRefusedError, ParameterError):
                 continue

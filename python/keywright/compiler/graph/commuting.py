@@ -111,7 +111,8 @@ class _Shared:
         if matrix.row_counts().max(initial=0) > 1:
             return None
         groups, factors = np.full(matrix.shape[0], -1), np.zeros(matrix.shape[0])
-        groups[matrix.rows], factors[matrix.rows] = matrix.columns, matrix.values
+        factors[matrix.rows] = matrix.values
+        groups[matrix.rows] = np.where(matrix.values == 0, -1, matrix.columns)
         return _Shared(node.operands[0], matrix.shape[1], groups, factors)
 
     @property
@@ -132,10 +133,12 @@ class _Shared:
 
     def behind(self, matrix: Matrix) -> "tuple[SparseMatrix, _Shared] | None":
         """Return a map of the value without this factor, and the factor of its result; None if the terms of
-        a sum have different ones, or weights."""
-        if not isinstance(matrix, SparseMatrix) or np.ptp(matrix.values) != 0:
+        a sum have different ones, or weights, or if all are 0."""
+        if not isinstance(matrix, SparseMatrix) or (matrix.values != matrix.values[:1]).any():
             return None
         kept = self.factors[matrix.columns] != 0
+        if not kept.any():
+            return None
         rows, columns = matrix.rows[kept], matrix.columns[kept]
         groups = np.full(matrix.shape[0], -1)
         groups[rows] = self.groups[columns]

@@ -1,9 +1,12 @@
 """A network on its way to programs: the choice of parameters, and one program for each batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from math import inf
 from typing import Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 from keywright._copies import Unchanging, Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
@@ -16,13 +19,14 @@ from keywright.errors import ModelRefusedError, OutOfMemoryError
 from keywright.errors.choices import require_choice, require_integer
 from keywright.errors.engine import ParameterError
 from keywright.model.executable import Executable
+from keywright.model.report.encrypted_error import EncryptedError, predict_error
 from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans, shipped_plan
-from keywright.plan.search.network_planner import SLOWER
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.operands.normalisation import HEADROOM
 from keywright.program.program import Program
@@ -39,6 +43,10 @@ BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1
 DEEP_PRESETS = ("N16_QP1743_L12_S40_real", DEFAULT_BOOTSTRAP_PRESET)
 """For models that need bootstraps, the faster one is used. They have 21 and 25 bits of precision. Also tried
 if one needs too much memory."""
+
+FORM_SLOWER = 1.02
+"""Maximum time of a form of a network with smaller keys, relative to the fastest form. The keys of the chosen
+form may take more time than its fastest ones, too, and both limits multiply."""
 
 Client = Literal["slots", "thin"]
 """Who encrypts: a client with this package, whose values are in slots, or a thin client with one prime and no
@@ -119,6 +127,7 @@ class Compilation(
         self._programs: dict[int, Executable] = {}
         self._fastest: dict[int, Executable] = {}
         self._choice: ParameterChoice | None = None
+        self._errors: WeakKeyDictionary[PlanExecution, EncryptedError | None] = WeakKeyDictionary()
 
     def for_samples(self, samples: int) -> Executable:
         """Return the program of the fastest batch for a number of samples. Numbers up to the same power of
@@ -194,27 +203,46 @@ class Compilation(
     def _chosen(self, choice: ParameterChoice, batching: "_Batching") -> _Chosen:
         return choice, self._program(choice, batching)
 
-    def in_every_form(self, batch: int) -> list[Executable]:
-        """Return the programs of a batch in all forms of the network that can be compiled for the parameters
-        of the first program; see `keywright.compiler.graph.commuting`."""
+    def in_every_form(self, batch: int) -> Iterator[Executable]:
+        """Yield the programs of a batch in all forms of the network that can be compiled for the parameters
+        of the first program, the fastest first, and keep none; see `keywright.compiler.graph.commuting`."""
         assert self._choice is not None
         return self._forms(self._choice, _Batching(1, batch), inf)
 
+    def error_with(self, program: Executable, execution: PlanExecution) -> EncryptedError | None:
+        """Return the predicted error of encryption of a program of the network with some of its keys; None
+        without calibration data."""
+        if not len(self.approximated.run.samples):
+            return None
+        if execution not in self._errors:
+            error = predict_error(self.approximated, program.program, execution, program.entry_index)
+            self._errors[execution] = error
+        return self._errors[execution]
+
+    def follows(self, program: Executable, execution: PlanExecution | None = None) -> bool:
+        """Whether the predicted error with some keys, by default its own, is as small as the fit requires."""
+        error = self.error_with(program, execution or program.execution)
+        return error is None or error.excess(self.approximated.fit) is None
+
     def _program(self, choice: ParameterChoice, batching: "_Batching") -> Executable:
         """Return the program of the fastest form of the network, or of one that is nearly as fast and has
-        smaller keys."""
-        compiled = self._forms(choice, batching, SLOWER)
-        if len(compiled) == 1:
-            return compiled[0]
-        return min(compiled, key=lambda each: each.execution.plan.stored_bytes)
+        smaller keys. Forms whose errors of encryption are too large are only taken if there is no other."""
+        near = self._forms(choice, batching, FORM_SLOWER)
+        if len(self.approximated.forms) == 1:
+            return next(near)
+        # Of an iterator, the function keeps the best program alone.
+        best = min(near, key=lambda each: (not self.follows(each), each.execution.plan.stored_bytes))
+        if self.follows(best):
+            return best
+        return next(filter(self.follows, self._forms(choice, batching, inf)), best)
 
-    def _forms(self, choice: ParameterChoice, batching: "_Batching", slower: float) -> list[Executable]:
+    def _forms(self, choice: ParameterChoice, batching: "_Batching", slower: float) -> Iterator[Executable]:
         """Compile the forms of the network; see `compile_forms`."""
         if isinstance(choice.ring, Ring):
             return self._levelled(choice.ring, batching, slower)
         return self._of_preset(choice, BootstrapPreset(choice.ring, stored_model()), batching, slower)
 
-    def _levelled(self, ring: Ring, batching: "_Batching", slower: float) -> list[Executable]:
+    def _levelled(self, ring: Ring, batching: "_Batching", slower: float) -> Iterator[Executable]:
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
@@ -229,11 +257,11 @@ class Compilation(
             costs=cost_table(parameters),
             largest_output=_largest_output(parameters, target),
         )
-        return [Executable(self._name, program, parameters, labels=self._labels) for program in programs]
+        return map(partial(Executable, self._name, labels=self._labels), programs, repeat(parameters))
 
     def _of_preset(
         self, choice: ParameterChoice, shipped: BootstrapPreset, batching: "_Batching", slower: float
-    ) -> list[Executable]:
+    ) -> Iterator[Executable]:
         """Compile for a preset of bootstraps: with these between layers, and smaller rings between them; or
         for its ring alone, the only one for which clients without this package have keys."""
         thin, plan, options = self._client == "thin", shipped.plan, dict[str, Any]()
@@ -247,10 +275,10 @@ class Compilation(
         programs = compile_forms(
             self.approximated, target, slower=slower, costs=costs, largest_output=largest
         )
-        return [self._bootstrapped(program, choice, shipped) for program in programs]
+        return map(partial(self._bootstrapped, choice, shipped), programs)
 
     def _bootstrapped(
-        self, program: Program, choice: ParameterChoice, shipped: BootstrapPreset
+        self, choice: ParameterChoice, shipped: BootstrapPreset, program: Program
     ) -> Executable:
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)

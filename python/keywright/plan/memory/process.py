@@ -78,7 +78,7 @@ class ProcessPlan(Unchanging, elsewhere="plan the model in the other process"):
             memory.
         memory: predicted peak.
         budget: the limit of the peak.
-        seconds: predicted time of a sample, one thread.
+        seconds: predicted time of an evaluation, of all samples of a batch together, one thread.
         making_seconds: predicted time of making keys and diagonals, one thread.
         key_sets: number of owners whose keys are in memory at a time.
     """

@@ -32,8 +32,8 @@ HOPS = 2
 COMPARED = 16
 """Number of plans of a frontier whose whole time is compared."""
 
-SLOWER = 1.06
-"""Maximum time of a smaller plan, or of a form of a network with smaller keys, relative to the fastest."""
+SLOWER = 1.05
+"""Maximum time of a smaller plan, relative to the fastest one."""
 
 
 TimedPlan = tuple[KeyPlan, float]

@@ -9,13 +9,16 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright.compiler import compiler as compiler_module
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.compiler import compile_forms
-from keywright.compiler.graph.commuting import FACTOR_LAST, MERGED, SUMS_EVERYWHERE, forms
+from keywright.compiler.graph.commuting import FACTOR_LAST, MERGED, SUMS_EVERYWHERE, Form, forms
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.placement.bounding import largest_values
 from keywright.errors import ModelRefusedError, OutOfMemoryError
+from keywright.errors.refusals.sizes import too_wide
+from keywright.model.executable import Executable
 from keywright.model.parameters.parameter_choice import Compilation
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.time_prediction import predict_plan
@@ -162,7 +165,7 @@ def test_every_order_agrees_encrypted() -> None:
     """Within the error of encryption that is predicted for it, and a factor of 4 that the prediction has."""
     model, samples = compiled(Case(1, 4, 4, 4, 4, "causal"))
     assert model.compilation is not None
-    orders = model.compilation.in_every_form(1)
+    orders = [*model.compilation.in_every_form(1)]
     assert len(orders) == 3
     for order in orders:
         each = kw.Model.of(order, model.compilation)
@@ -187,12 +190,75 @@ def test_a_limit_on_keys_takes_the_fastest_order_within_it() -> None:
     assert refusal.value.needed == sizes[0]
 
 
-def test_keys_decide_between_orders_of_nearly_equal_time() -> None:
-    plans = [SimpleNamespace(stored_bytes=size) for size in (5, 3, 4)]
+@pytest.mark.parametrize(
+    ("imprecise", "chosen"), [((), 1), ((1,), 2), ((0, 1, 2), 3), ((0, 1, 2, 3), 4), ((0, 1, 2, 3, 4), 1)]
+)
+def test_keys_decide_between_orders_of_nearly_equal_time(imprecise: tuple[int, ...], chosen: int) -> None:
+    """Three are near. Those whose errors are too large are only taken if there is no other."""
+    plans = [SimpleNamespace(stored_bytes=size) for size in (5, 3, 4, 9, 2)]
     orders = [SimpleNamespace(execution=SimpleNamespace(plan=plan)) for plan in plans]
-    compilation: Any = Compilation(Any)  # type: ignore[arg-type]
-    compilation._forms = lambda choice, batching, slower: orders
-    assert compilation._program(None, None) is orders[1]
+    compilation: Any = Compilation(SimpleNamespace(forms=orders))  # type: ignore[arg-type]
+    compilation._forms = lambda choice, batching, slower: iter(orders if slower == inf else orders[:3])
+    compilation.follows = lambda order: orders.index(order) not in imprecise
+    assert compilation._program(None, None) is orders[chosen]
+
+
+def test_a_limit_on_keys_takes_an_order_that_meets_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = compiled(Case(1, 4, 4, 4, 4))
+    most = 1 << 40
+    fastest = model.with_keys_within(most)
+    follows = Compilation.follows
+
+    def others(compilation: Compilation, program: Executable, *options: Any) -> bool:
+        return program.program.depth != fastest.program.depth and follows(compilation, program, *options)
+
+    monkeypatch.setattr(Compilation, "follows", others)
+    assert model.with_keys_within(most).program.depth != fastest.program.depth
+
+
+def test_an_order_whose_diagonals_are_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = approximated(Case(1, 4, 4, 4, 4))
+    depths = [program.depth for program in compile_forms(model, TARGET, slower=inf)]
+    refusals = [ModelRefusedError([too_wide(2, 1)]) for _ in range(2)]
+    require = compiler_module._assembled
+
+    def assembled(*arguments: Any) -> compiler.Program:
+        if refusals:
+            raise refusals.pop()
+        return require(*arguments)
+
+    monkeypatch.setattr(compiler_module, "_assembled", assembled)
+    assert [program.depth for program in compile_forms(model, TARGET, slower=inf)] == depths[2:]
+    refusals += [ModelRefusedError([too_wide(2, 1)]) for _ in range(3)]
+    with pytest.raises(ModelRefusedError, check=lambda refusal: refusal.codes == {"diagonals"}):
+        compiler.compile_program(model, TARGET)
+
+
+def test_the_refusal_names_what_other_parameters_can_mend() -> None:
+    """The form of the fewest levels fits them, and its diagonals are too large. Others are too deep."""
+    model, _ = approximated(Case(1, 8, 8, 4, 4))
+    depths = sorted(form.graph.depth() for form in model.forms)
+    target = replace(TARGET, levels=depths[0])
+    with pytest.raises(ModelRefusedError) as refusal:
+        compiler.compile_program(model, target, max_plaintext_bytes=1 << 13)
+    assert refusal.value.codes == {"depth"}
+    assert [reason.needed for reason in refusal.value.reasons] == [depths[1]]
+
+
+@pytest.mark.parametrize(("zero", "bounded"), [("wv", False), ("wo", False), ("wo", True)])
+def test_attention_behind_which_all_is_zero_compiles(zero: str, *, bounded: bool) -> None:
+    """Empty matrices, as of pruned heads."""
+    node, random = helper.make_node, np.random.default_rng(1)
+    weights: dict[str, Any] = {f"w{name}": random.normal(size=(4, 4)) / 2 for name in "qkvo"}
+    weights[zero] = np.zeros((4, 4))
+    nodes = [node("MatMul", ["x", f"w{name}"], [name]) for name in "qkv"]
+    nodes += [node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]), node("MatMul", ["q", "kt"], ["s"])]
+    nodes += [node("Softmax", ["s"], ["p"], axis=-1), node("MatMul", ["p", "v"], ["z"])]
+    nodes += [node("MatMul", ["z", "wo"], ["o"]), node("Tanh" if bounded else "Identity", ["o"], ["b"])]
+    source = build_model([*nodes, node("Add", ["b", "x"], ["y"])], (4, 4), weights, opset=20)
+    samples = random.normal(size=(40, 4, 4))
+    program = compiler.compile_program(source, TARGET, compiler.Fit(calibration=samples))
+    assert run_clear(program, samples[:1]).reshape(4, 4) == pytest.approx(samples[0], abs=1e-6)
 
 
 def test_maps_of_small_products_are_merged_if_levels_are_few() -> None:
@@ -214,30 +280,54 @@ MIXED = SparseMatrix.from_distinct((1, 4), np.array([0, 0]), np.array([1, 2]), n
 """Of elements of both rows, whose inverses differ."""
 WEIGHTED = SparseMatrix.from_distinct((1, 4), np.array([0, 0]), np.array([0, 1]), np.array([1.0, 2.0]))
 """As in a layer with weights, behind which results are larger or as large."""
+EMPTY = SparseMatrix.from_distinct((1, 4), np.arange(0), np.arange(0), np.zeros(0))
+SINGLE = SparseMatrix.from_distinct((1, 4), np.array([0]), np.array([2]), np.ones(1))
 
 
-@pytest.mark.parametrize(
-    ("sums", "others", "moves"), [(SUM, 1, True), (SUM, 0, False), (MIXED, 1, False), (WEIGHTED, 1, False)]
-)
-def test_a_factor_moves_behind_sums_of_products_that_share_it(
-    sums: SparseMatrix, others: int, *, moves: bool
-) -> None:
+def equal_forms(factors: Vector, others: int, last: SparseMatrix) -> list[Form]:
+    """Compare the forms of a softmax of two rows of two elements, whose inverses are spread with factors,
+    with further products and a linear map behind it."""
     rows, graph = np.array([0, 0, 1, 1]), Graph()
     source = graph.add(Input((4,)))
     powers = graph.add(Activation((4,), (source,), np.exp, "Exp", "e"))
     totals = SparseMatrix.from_distinct((2, 4), rows, np.arange(4), np.ones(4))
     total = graph.add(Linear((2,), (powers,), (totals,), np.zeros(2)))
     inverse = graph.add(Activation((2,), (total,), np.reciprocal, "Reciprocal", "r"))
-    spread = SparseMatrix.from_distinct((4, 2), np.arange(4), rows, np.ones(4))
+    spread = SparseMatrix((4, 2), np.arange(4), rows, factors)
     shared = graph.add(Linear((4,), (inverse,), (spread,), np.zeros(4)))
     product = graph.add(Multiply((4,), (powers, shared)))
     for _ in range(others):
         product = graph.add(Multiply((4,), (product, source)))
-    graph.output = graph.add(Linear((1,), (product,), (sums,), np.zeros(1), label="mix"))
+    size = last.shape[0]
+    graph.output = graph.add(Linear((size,), (product,), (last,), np.zeros(size), label="mix"))
     sample = np.array([0.3, -0.2, 0.5, 0.1])
     results = [*forms(graph)]
     for form in results:
         value = form.graph.evaluate(sample)[form.graph.output]
         assert value == pytest.approx(graph.evaluate(sample)[graph.output], rel=1e-12)
+    return results
+
+
+def test_entries_that_are_zero_hide_places() -> None:
+    """Matrices may state zeros as entries."""
+    results = equal_forms(np.array([1.0, 0.0, 1.0, 1.0]), 0, SparseMatrix.diagonal(np.ones(4)))
+    assert len(results) > 1
+
+
+@pytest.mark.parametrize(
+    ("sums", "others", "moves"),
+    [
+        (SUM, 1, True),
+        (SUM, 0, False),
+        (MIXED, 1, False),
+        (WEIGHTED, 1, False),
+        (EMPTY, 1, False),
+        (SINGLE, 1, False),
+    ],
+)
+def test_a_factor_moves_behind_sums_of_products_that_share_it(
+    sums: SparseMatrix, others: int, *, moves: bool
+) -> None:
+    results = equal_forms(np.ones(4), others, sums)
     labels = [getattr(node, "label", "") for node in results[-1].graph.nodes.values()]
     assert any(FACTOR_LAST in label for label in labels) == moves
