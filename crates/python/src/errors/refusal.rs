@@ -14,8 +14,8 @@ pub(crate) enum Refusal {
     Insecure(&'static str),
     /// Parameters whose bytes switch the check of security off.
     #[error(
-        "these parameters have the insecure switch: their bytes say that no bound is checked. For experiments on data \
-         that need no protection, pass insecure=True"
+        "the bytes of these parameters switch the check of their security off; for experiments on data that need no \
+         protection, pass insecure=True"
     )]
     Unchecked,
     /// Values that are not a vector of numbers.
