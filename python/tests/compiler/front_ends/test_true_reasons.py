@@ -22,6 +22,7 @@ from sklearn.linear_model import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, NuSVC
 
 RNG = np.random.default_rng(0)
 SAMPLES = RNG.normal(size=(120, 4)) + 5
@@ -65,6 +66,18 @@ def test_a_discriminant_analysis_is_a_transformer(solver: str) -> None:
     model = kw.compile(pipeline, calibration=SAMPLES)
     answers = model.answers(model.simulate(SAMPLES, repetitions=1).outputs)
     assert (answers["output_label"] == pipeline.predict(SAMPLES)).all()
+
+
+@pytest.mark.filterwarnings("ignore:The .probability. parameter")
+@pytest.mark.parametrize("kind", [NuSVC, SVC])
+def test_probabilities_of_three_classes_are_those_of_the_machine(kind: Any) -> None:
+    """ONNX's reference implementation, which is compared and which clients run, couples pairs otherwise."""
+    machine = kind(kernel="linear", probability=True, random_state=0).fit(SAMPLES, THREE)
+    model = kw.compile(machine, calibration=SAMPLES)
+    answers = model.answers(model.simulate(SAMPLES[:20], repetitions=1).outputs)
+    np.testing.assert_allclose(
+        answers["output_probability"], machine.predict_proba(SAMPLES[:20]), rtol=0, atol=1e-4
+    )
 
 
 def test_one_class_is_named() -> None:
