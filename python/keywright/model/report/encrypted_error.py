@@ -10,7 +10,7 @@ from keywright._units import rounded_up
 from keywright.compiler.activations.answers import answer_differences, changed_answers, shares_of
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping
-from keywright.compiler.activations.spread import outliers_of, spread_of
+from keywright.compiler.activations.spread import half_range_of, outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import ParameterError
 from keywright.model.exchange.interface import FRACTION_BITS
@@ -152,6 +152,8 @@ class EncryptedError:
         whole: the largest error of each value and its largest change by export and polynomials, together, as
             a share of its spread, by the output's name; empty for scores of labels, and for trees, whose
             rounding is judged by itself.
+        constant: which outputs are constant on the calibration data, (outputs,); the spread of such a one is
+            its size, or 1 if it is 0. None if none is.
     """
 
     errors: NDArray[np.float64]
@@ -162,6 +164,7 @@ class EncryptedError:
     outliers: Outliers = Outliers()
     answers: Answers | None = None
     whole: Mapping[str, float] = field(default_factory=dict)
+    constant: NDArray[np.bool_] | None = None
 
     @property
     def worst(self) -> int:
@@ -302,9 +305,15 @@ class EncryptedError:
                 f"encryption changes no output: clients round scores, and errors of up to {rounded:.2g} "
                 f"are below half of what they round to, {self.simulated}"
             )
+        spread = f"its spread of {self.spread[worst]:.3g}"
+        if self.constant is not None and self.constant[worst]:
+            spread = (
+                f"{self.spread[worst]:.3g} (it is constant on the calibration data, and its size, or 1 if it "
+                "is 0, stands for its spread)"
+            )
         return (
             f"encryption changes output {worst} by up to {self.errors[worst]:.2g}, {self.share:.2g} times "
-            f"its spread of {self.spread[worst]:.3g}, {self.simulated}"
+            f"{spread}, {self.simulated}"
         )
 
 
@@ -352,6 +361,7 @@ def predict_error(
         Outliers(tuple(rows.tolist()), distance, _unevenness(model.samples)),
         _answers(model, replaced, errors, chosen),
         whole,
+        half_range_of(model.outputs) == 0,
     )
 
 
