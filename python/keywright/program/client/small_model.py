@@ -302,8 +302,8 @@ def reference_evaluator(model: onnx.ModelProto) -> Any:
 def _coupled(scores: NDArray[Any], slopes: Any, offsets: Any, count: int) -> NDArray[Any]:
     """Return the probability of each class, (count,), from the scores of its pairs, as libsvm does.
 
-    T.-F. Wu, C.-J. Lin and R. C. Weng, Probability estimates for multi-class classification by pairwise
-    coupling, algorithm 2.
+    Source: Wu, Lin and Weng, Probability estimates for multi-class classification by pairwise coupling,
+    algorithm 2.
     """
     pairs = np.zeros((count, count))
     exponents = scores * np.asarray(slopes) + np.asarray(offsets)
