@@ -91,11 +91,13 @@ class Simulated:
         samples: number of simulated samples.
         batch: samples that share ciphertexts.
         rounded: the largest error that clients remove, because they round scores of trees.
+        constant: outputs that are constant there; the spread of such a one is its size, or 1 if it is 0.
     """
 
     samples: int
     batch: int
     rounded: float = 0.0
+    constant: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         shared = "one sample" if self.batch == 1 else f"{self.batch} samples"
@@ -152,8 +154,6 @@ class EncryptedError:
         whole: the largest error of each value and its largest change by export and polynomials, together, as
             a share of its spread, by the output's name; empty for scores of labels, and for trees, whose
             rounding is judged by itself.
-        constant: which outputs are constant on the calibration data, (outputs,); the spread of such a one is
-            its size, or 1 if it is 0. None if none is.
     """
 
     errors: NDArray[np.float64]
@@ -164,7 +164,6 @@ class EncryptedError:
     outliers: Outliers = Outliers()
     answers: Answers | None = None
     whole: Mapping[str, float] = field(default_factory=dict)
-    constant: NDArray[np.bool_] | None = None
 
     @property
     def worst(self) -> int:
@@ -306,7 +305,7 @@ class EncryptedError:
                 f"are below half of what they round to, {self.simulated}"
             )
         spread = f"its spread of {self.spread[worst]:.3g}"
-        if self.constant is not None and self.constant[worst]:
+        if worst in self.simulated.constant:
             spread = (
                 f"{self.spread[worst]:.3g} (it is constant on the calibration data, and its size, or 1 if it "
                 "is 0, stands for its spread)"
@@ -351,17 +350,17 @@ def predict_error(
     if model.trees is None and model.run.values:
         shares = np.maximum(polynomials / spread, _exported_share(model)) + errors / spread
         whole = {f"output {number}": share for number, share in enumerate(shares.tolist())}
+    constant = frozenset(np.flatnonzero(half_range_of(model.outputs) == 0).tolist())
     rows, distance = outliers_of(model.samples)
     return EncryptedError(
         errors,
         spread,
-        Simulated(len(chosen), program.batch, rounded),
+        Simulated(len(chosen), program.batch, rounded, constant),
         FACTOR * errors + np.maximum(polynomials, _exported(model)),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance, _unevenness(model.samples)),
         _answers(model, replaced, errors, chosen),
         whole,
-        half_range_of(model.outputs) == 0,
     )
 
 
