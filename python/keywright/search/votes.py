@@ -260,9 +260,11 @@ def _metric(metric: object, p: float, name: str) -> Metric:
         return "euclidean"
     if metric == "cosine":
         return "cosine"
+    given, way = f"metric={metric!r}", "one of them"
+    if p != 2 and metric in ("chebyshev", "manhattan", "minkowski"):  # as which p is known
+        given, way = f"p={p:g}", "p=2 or metric='cosine'"
     raise SearchError(
-        f"{name} has metric={metric!r}, and search has euclidean and cosine; fit it with one of them",
-        code="estimator",
+        f"{name} has {given}, and search has euclidean and cosine; fit it with {way}", code="estimator"
     )
 
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _GRID = np.cos(np.linspace(0.0, np.pi, 4097))
 """Points of [-1, 1] at which the stages of a sign are largest, up to their errors."""
 
+_COEFFICIENT_BITS = 60
+"""Coefficients have at most about so many bits: times a scale, the engine takes 127. The results of larger
+ones are multiplied by a whole number, without a level."""
+
 _ROUNDING = 1e-9
 """Relative excess of a magnitude over a range that rounding can cause."""
 
@@ -324,7 +328,8 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             OperandError: no range is declared, or the function is not defined on it.
             NoiseError: the errors of the values are as large as half their range.
             ValueError: the error is not a finite number above 0.
-            ParameterError: no polynomial of degree up to 1023 is that close.
+            ParameterError: no polynomial of degree up to 1023 is proved to be that close, or values of the
+                function exceed double precision.
         """
         return self._function("exp", error)
 
@@ -387,7 +392,10 @@ class Encrypted(Value[Evaluator, Ciphertext, "Operand"]):
             )
         # Errors move values out of the range of the polynomial, where it is steeper.
         mapped = self.evaluator.declare(mapped, 1.0 + mapped.error_bound)
-        value = self.evaluator.polynomial(mapped, polynomial.coefficients, "chebyshev")
+        excess = max(0, math.frexp(most)[1] - _COEFFICIENT_BITS)
+        value = self.evaluator.polynomial(mapped, polynomial.coefficients * 2.0**-excess, "chebyshev")
+        for first in range(0, excess, _COEFFICIENT_BITS):
+            value = self.evaluator.multiply(value, 2 ** min(excess - first, _COEFFICIENT_BITS))
         total = polynomial.error + value.error_bound
         carried = self.approximation * function.steepest(low, high)
         result = self._with(

@@ -45,7 +45,8 @@ class Function:
 
     def image(self, low: float, high: float) -> Interval:
         """Return the least and the largest value on a range."""
-        ends = self.of(np.asarray([low, high]))
+        with np.errstate(over="ignore"):  # infinite values have no bound, and are refused
+            ends = self.of(np.asarray([low, high]))
         return float(ends.min()), float(ends.max())
 
 
@@ -84,23 +85,34 @@ def approximation(name: str, low: float, high: float, error: float) -> Approxima
     """Return the polynomial of the fewest levels whose proved error is at most ``error``.
 
     Raises:
-        ParameterError: none of degree up to 1023 is so close.
+        ParameterError: none of degree up to 1023 is proved to be so close, or values exceed double precision.
     """
     function = FUNCTIONS[name]
-    finest = interpolant(function, low, high, MAX_DEGREE)
-    base = error_bound(function, low, high, MAX_DEGREE)
-    bound = base
-    for degree in DEGREES:
+    bounds = {degree: error_bound(function, low, high, degree) for degree in DEGREES}
+    best = min(bounds, key=bounds.__getitem__)  # larger degrees have larger roundings
+    if math.isinf(bounds[best]):
+        raise ParameterError(
+            f"{name} has values on {low:.6g} to {high:.6g}, or next to it, that exceed double precision: "
+            "declare a narrower range by within()",
+            code="range",
+        )
+    finest = interpolant(function, low, high, best)
+    for degree in DEGREES[: DEGREES.index(best) + 1]:
         coefficients = interpolant(function, low, high, degree)
         # Of the difference of two polynomials, every Chebyshev polynomial is at most 1.
-        difference = finest - np.pad(coefficients, (0, MAX_DEGREE - degree))
-        bound = base + float(np.abs(difference).sum())
+        difference = finest - np.pad(coefficients, (0, best - degree))
+        bound = bounds[best] + float(np.abs(difference).sum())
         if bound <= error:
             return Approximation(coefficients, bound)
+    way = "declare a narrower range by within(), or allow that bound by error="
+    if function.positive:
+        way = "declare a range by within() whose ends have a smaller ratio, or allow that bound by error="
+    if rounding(function, low, high, best) >= bounds[best] / 2:
+        way = "most of it is the rounding of coefficients to double precision: allow it by error="
     raise ParameterError(
-        f"no polynomial of degree up to {MAX_DEGREE} is within {error:.3g} of {name} on {low:.6g} to "
-        f"{high:.6g}; its error is up to {bound:.3g}: declare a narrower range by within(), or allow it by "
-        "error=",
+        f"no polynomial of degree up to {MAX_DEGREE} is proved to be within {error:.3g} of {name} on "
+        f"{low:.6g} to {high:.6g}; the least bound that is proved is {bounds[best]:.3g}, and the polynomial "
+        f"may be closer; {way}",
         code="range",
     )
 
@@ -114,8 +126,7 @@ def interpolant(function: Function, low: float, high: float, degree: int) -> Val
 
 
 def error_bound(function: Function, low: float, high: float, degree: int) -> float:
-    """Return a bound on the error of the interpolant, with its rounding: of degree + 1 coefficients, each a
-    mean of as many products, in double precision."""
+    """Return a bound on the error of the interpolant, with its rounding."""
     centre, half = (low + high) / 2, (high - low) / 2
     if function.positive:
         pole = centre / half  # the singularity is at -pole
@@ -132,5 +143,11 @@ def error_bound(function: Function, low: float, high: float, degree: int) -> flo
             bounds.append(function.largest(centre - reach, centre + reach) * math.exp(exponent))
         except OverflowError:
             continue
-    rounding = 4 * (degree + 1) ** 2 * np.finfo(np.float64).eps * max(map(abs, function.image(low, high)))
-    return min(bounds, default=math.inf) + float(rounding)
+    return min(bounds, default=math.inf) + rounding(function, low, high, degree)
+
+
+def rounding(function: Function, low: float, high: float, degree: int) -> float:
+    """Return a bound on the rounding of the interpolant: of degree + 1 coefficients, each a mean of as many
+    products, in double precision."""
+    largest = max(map(abs, function.image(low, high)))
+    return 4.0 * (degree + 1) ** 2 * float(np.finfo(np.float64).eps) * largest

@@ -41,7 +41,14 @@ ONE_CLASS = (
     "it was fitted to samples of one class, so that its answers do not depend on the sample",
     "fit it to two classes at least",
 )
-OTHERS = "fit a linear model, an MLP, an SVM or trees, or write its prediction as an ONNX model"
+FAMILIES = {
+    "linear_model": "a linear model",
+    "neural_network": "an MLP",
+    "svm": "an SVM",
+    "ensemble": "trees",
+    "tree": "trees",
+}
+"""What to fit instead of an estimator of another module of scikit-learn."""
 
 FORMS: dict[str, tuple[str, str]] = {
     name: (why, instead)
@@ -297,10 +304,21 @@ def _form(part: Any) -> tuple[str, str]:
     """Return why a part is refused, if that is known, and what to use instead."""
     known = _parameter(part) or FORMS.get(type(part).__name__)
     if known is None and not any(hasattr(part, name) for name in OF_NEW):
-        family = type(part).__module__.split(".")[1:2]
-        instead = NOT_OF_NEW.get(family[0] if family else "", OTHERS)
+        instead = NOT_OF_NEW.get(_family(part)) or _others(part)
         return f"it has no {', '.join(OF_NEW[:-1])} or {OF_NEW[-1]} for new samples", instead
-    return known or ("", OTHERS if hasattr(part, "predict") else BEFORE)
+    return known or ("", _others(part) if hasattr(part, "predict") else BEFORE)
+
+
+def _family(part: Any) -> str:
+    """Return the module of scikit-learn that an estimator, or the last step of a pipeline, is of."""
+    last = part.steps[-1][1] if getattr(part, "steps", None) else part
+    return "".join(type(last).__module__.split(".")[1:2])
+
+
+def _others(part: Any) -> str:
+    """Return what to fit instead of an estimator, but for what it is."""
+    *kinds, last = [each for each in dict.fromkeys(FAMILIES.values()) if each != FAMILIES.get(_family(part))]
+    return f"fit {', '.join(kinds)} or {last}, or write its prediction as an ONNX model"
 
 
 def _parameter(part: Any) -> tuple[str, str] | None:
@@ -308,6 +326,14 @@ def _parameter(part: Any) -> tuple[str, str] | None:
     kernel = getattr(part, "kernel", None)
     if getattr(part, "norm", None) == "max":
         return "its norm='max' compares encrypted values", "use norm='l2' or norm='l1'"
+    if getattr(part, "out_activation_", None) == "exp":
+        return (
+            "its loss='poisson' ends in an exponential, which skl2onnx does not write",
+            "fit it with loss='squared_error' to the logarithm of the target",
+        )
+    binarizer = getattr(part, "_label_binarizer", None)
+    if getattr(binarizer, "y_type_", "") == "multilabel-indicator" and len(part.classes_) == 2:
+        return "skl2onnx writes its two labels as two classes of one", "fit one estimator for each label"
     if kernel == "precomputed" or inspect.isfunction(kernel):
         shown = getattr(kernel, "__name__", repr(kernel))
         return (

@@ -10,7 +10,7 @@ from keywright._units import rounded_up
 from keywright.compiler.activations.answers import answer_differences, changed_answers, shares_of
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping
-from keywright.compiler.activations.spread import outliers_of, spread_of
+from keywright.compiler.activations.spread import half_range_of, outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import ParameterError
 from keywright.model.exchange.interface import FRACTION_BITS
@@ -91,11 +91,13 @@ class Simulated:
         samples: number of simulated samples.
         batch: samples that share ciphertexts.
         rounded: the largest error that clients remove, because they round scores of trees.
+        constant: outputs that are constant there; the spread of such a one is its size, or 1 if it is 0.
     """
 
     samples: int
     batch: int
     rounded: float = 0.0
+    constant: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         shared = "one sample" if self.batch == 1 else f"{self.batch} samples"
@@ -302,9 +304,15 @@ class EncryptedError:
                 f"encryption changes no output: clients round scores, and errors of up to {rounded:.2g} "
                 f"are below half of what they round to, {self.simulated}"
             )
+        spread = f"its spread of {self.spread[worst]:.3g}"
+        if worst in self.simulated.constant:
+            spread = (
+                f"{self.spread[worst]:.3g} (it is constant on the calibration data, and its size, or 1 if it "
+                "is 0, stands for its spread)"
+            )
         return (
             f"encryption changes output {worst} by up to {self.errors[worst]:.2g}, {self.share:.2g} times "
-            f"its spread of {self.spread[worst]:.3g}, {self.simulated}"
+            f"{spread}, {self.simulated}"
         )
 
 
@@ -342,11 +350,12 @@ def predict_error(
     if model.trees is None and model.run.values:
         shares = np.maximum(polynomials / spread, _exported_share(model)) + errors / spread
         whole = {f"output {number}": share for number, share in enumerate(shares.tolist())}
+    constant = frozenset(np.flatnonzero(half_range_of(model.outputs) == 0).tolist())
     rows, distance = outliers_of(model.samples)
     return EncryptedError(
         errors,
         spread,
-        Simulated(len(chosen), program.batch, rounded),
+        Simulated(len(chosen), program.batch, rounded, constant),
         FACTOR * errors + np.maximum(polynomials, _exported(model)),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance, _unevenness(model.samples)),

@@ -272,17 +272,58 @@ def _runner(node: onnx.NodeProto, model: onnx.ModelProto, opset: int) -> Callabl
     implementation, without the evaluator that would run it as a model."""
     if (own := own_step(node, opset)) is not None:
         return lambda *operands: [own(node, *(each for each in operands if each is not None))]
-    # Its import takes as long as numpy's, nearly, and most processes compute no such node.
-    from onnx.reference import ReferenceEvaluator
-
     body = onnx.helper.make_graph(
         [node],
         "step",
         [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name],
         [onnx.ValueInfoProto(name=name) for name in node.output if name],
     )
-    evaluator = ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=model.opset_import))
+    evaluator = reference_evaluator(onnx.helper.make_model(body, opset_imports=model.opset_import))
     return cast(Callable[..., Sequence[Any]], evaluator.rt_nodes_[0].run)
+
+
+def reference_evaluator(model: onnx.ModelProto) -> Any:
+    """Return ONNX's reference implementation of a model, whose probabilities of support vector machines of
+    three classes or more are others than those of libsvm and of runtimes."""
+    # Their import takes as long as numpy's, nearly, and most processes compute no such node.
+    from onnx.reference import ReferenceEvaluator
+    from onnx.reference.ops.aionnxml import op_svm_classifier
+
+    class SVMClassifier(op_svm_classifier.SVMClassifier):  # type: ignore[misc, name-defined, unused-ignore]
+        op_domain = "ai.onnx.ml"
+
+        def _probabilities(self, scores: NDArray[Any], class_count_: int) -> NDArray[Any]:
+            attributes: Any = self._svm.atts
+            return _coupled(scores, attributes.prob_a, attributes.prob_b, class_count_)
+
+    return ReferenceEvaluator(model, new_ops=[SVMClassifier])
+
+
+def _coupled(scores: NDArray[Any], slopes: Any, offsets: Any, count: int) -> NDArray[Any]:
+    """Return the probability of each class, (count,), from the scores of its pairs, as libsvm does.
+
+    Source: Wu, Lin and Weng, Probability estimates for multi-class classification by pairwise coupling,
+    algorithm 2.
+    """
+    pairs = np.zeros((count, count))
+    exponents = scores * np.asarray(slopes) + np.asarray(offsets)
+    shares = np.clip((1 - np.tanh(exponents / 2)) / 2, 1e-7, 1 - 1e-7)
+    pairs[np.triu_indices(count, 1)] = shares
+    pairs.T[np.triu_indices(count, 1)] = 1 - shares
+    form = -pairs * pairs.T + np.diag((pairs**2).sum(axis=0))
+    result = np.full(count, 1 / count)
+    for _ in range(max(100, count)):
+        slope = form @ result
+        value = result @ slope
+        if np.abs(slope - value).max() < 0.005 / count:
+            break
+        for each in range(count):
+            step = (value - slope[each]) / form[each, each]
+            value = (value + step * (step * form[each, each] + 2 * slope[each])) / (1 + step) ** 2
+            slope = (slope + step * form[each]) / (1 + step)
+            result[each] += step
+            result /= 1 + step
+    return np.asarray(result, scores.dtype)
 
 
 def bound(node: onnx.NodeProto, feeds: Values) -> float:

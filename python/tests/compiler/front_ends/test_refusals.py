@@ -422,6 +422,8 @@ def test_a_module_that_does_not_take_the_samples_says_what_it_takes() -> None:
         to_onnx(Two(), np.zeros((3, 5)))
     assert "Two raises an error" in str(caught.value.exceptions[0])
     assert "give a mapping with the arrays of 'a', 'b'" in str(caught.value.exceptions[0])
+    with pytest.raises(EncodeError, match="give a mapping with the arrays of 'a', 'b'"):
+        to_onnx(Two(), (np.zeros((3, 5)), np.zeros((3, 2))))
     with pytest.raises(ExceptionGroup) as caught:
         to_onnx(torch.nn.Linear(4, 2), np.zeros((3, 5)))
     assert "give samples of the shape that it takes" in str(caught.value.exceptions[0])

@@ -5,6 +5,7 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
+import onnx
 import pytest
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
@@ -20,8 +21,10 @@ from sklearn.linear_model import (
     Ridge,
     RidgeClassifier,
 )
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, NuSVC
 
 RNG = np.random.default_rng(0)
 SAMPLES = RNG.normal(size=(120, 4)) + 5
@@ -65,6 +68,44 @@ def test_a_discriminant_analysis_is_a_transformer(solver: str) -> None:
     model = kw.compile(pipeline, calibration=SAMPLES)
     answers = model.answers(model.simulate(SAMPLES, repetitions=1).outputs)
     assert (answers["output_label"] == pipeline.predict(SAMPLES)).all()
+
+
+@pytest.mark.filterwarnings("ignore:The .probability. parameter")
+@pytest.mark.parametrize("kind", [NuSVC, SVC])
+def test_probabilities_of_three_classes_are_those_of_the_machine(kind: Any) -> None:
+    """ONNX's reference implementation, which is compared and which clients run, couples pairs otherwise."""
+    machine = kind(kernel="linear", probability=True, random_state=0).fit(SAMPLES, THREE)
+    model = kw.compile(machine, calibration=SAMPLES)
+    answers = model.answers(model.simulate(SAMPLES[:20], repetitions=1).outputs)
+    np.testing.assert_allclose(
+        answers["output_probability"], machine.predict_proba(SAMPLES[:20]), rtol=0, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", [LinearRegression, Ridge, PoissonRegressor])
+def test_regressors_without_an_intercept_are_written_in_double_precision(kind: Any) -> None:
+    regressor = kind(fit_intercept=False).fit(SAMPLES, MEANS)
+    assert type(regressor.intercept_) is float
+    (source,) = to_onnx(regressor, SAMPLES).graph.input
+    assert source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+
+
+@pytest.mark.parametrize(
+    ("network", "targets", "reason"),
+    [
+        (MLPRegressor(loss="poisson", max_iter=5), MEANS, "loss='poisson'"),
+        (
+            MLPClassifier(max_iter=5),
+            np.stack([THREE > 0, THREE > 1], axis=1).astype(int),
+            "one estimator for each label",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_no_network_is_advised_for_a_network(network: Any, targets: Any, reason: str) -> None:
+    with pytest.raises(ModelRefusedError, match=reason) as refused:
+        to_onnx(network.fit(SAMPLES, targets), SAMPLES)
+    assert "an MLP," not in str(refused.value)
 
 
 def test_one_class_is_named() -> None:

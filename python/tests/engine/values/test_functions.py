@@ -112,8 +112,26 @@ def test_functions_of_unknown_ranges_are_refused(keys: Keys, name: str) -> None:
     if FUNCTIONS[name].positive:
         with pytest.raises(OperandError, match="on one side of 0" if name == "inverse" else "above 0"):
             getattr(x.within(-0.5, 1), name)()
-        with pytest.raises(ParameterError, match="narrower"):
+        with pytest.raises(ParameterError, match=r"the least bound that is proved .* smaller ratio"):
             getattr(x.within(1e-9, 1), name)(1e-9)
+
+
+@pytest.mark.parametrize("half", [60.0, 150.0])
+def test_exponentials_may_be_large(keys: Keys, half: float) -> None:
+    values = np.linspace(-half, half, SLOTS)
+    result = keys.encrypted(values, half).within(-half, half).exp()
+    assert np.abs(keys.decrypted(result) - np.exp(values)).max() <= result.error_bound < np.exp(half) / 500
+
+
+@pytest.mark.filterwarnings("error")
+def test_exponentials_say_what_limits_them(keys: Keys) -> None:
+    """Roundings of a polynomial of more coefficients than it takes once counted, and numpy warned."""
+    x = keys.encrypted(np.full(SLOTS, 0.5)).within(-1, 1)
+    assert x.exp(1e-11).approximation <= 1e-11
+    with pytest.raises(ParameterError, match="most of it is the rounding of coefficients"):
+        x.exp(1e-15)
+    with pytest.raises(ParameterError, match=r"on -800 to 800, .* exceed double precision"):
+        keys.encrypted(np.zeros(SLOTS)).within(-800, 800).exp()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -182,6 +182,15 @@ def test_outliers_do_not_count_in_the_spread() -> None:
     assert not len(outliers_of(outputs[:, [0, 2, 3]])[0])
 
 
+@pytest.mark.parametrize("target", [0.0, 5.0])
+def test_a_constant_output_has_no_spread(target: float) -> None:
+    samples = np.random.default_rng(6).normal(size=(40, 3))
+    model = kw.compile(LinearRegression().fit(samples, np.full(40, target)), samples)
+    stated = model.report.encrypted_error
+    assert stated is not None
+    assert f"times {stated.spread[0]:g} (it is constant" in str(stated)
+
+
 def test_warnings_name_the_predictions_that_may_have_changed() -> None:
     """Samples near the boundary of a class are named by their row, and others are not."""
     samples = np.random.default_rng(3).normal(size=(COUNT, FEATURES))

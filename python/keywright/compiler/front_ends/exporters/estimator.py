@@ -15,7 +15,11 @@ from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
 from keywright.compiler.front_ends.model_file import VALUES, load_model
 from keywright.compiler.front_ends.scikit_learn import double_precision, pipeline
 from keywright.compiler.front_ends.scikit_learn.comparison import DIFFERENT, gives_labels, require_same
-from keywright.compiler.front_ends.scikit_learn.equivalents import EXACT, WITHOUT_LOOK_UPS, with_equivalent
+from keywright.compiler.front_ends.scikit_learn.equivalents import (
+    WITHOUT_LOOK_UPS,
+    with_equivalent,
+    written_exactly,
+)
 from keywright.compiler.front_ends.trees.estimators import ensemble_of
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import ModelRefusedError, RefusalError
@@ -243,7 +247,7 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exact = with_equivalent(model, EXACT)
+            exact = written_exactly(model)
             exported = skl2onnx.to_onnx(
                 exact, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(exact)
             )

@@ -12,6 +12,7 @@ import onnx
 
 from keywright.compiler.front_ends.model_file import UNCOMPARED, load_model
 from keywright.compiler.front_ends.scikit_learn.comparison import DIFFERENT, evaluated
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import ModelRefusedError, RefusalError
 from keywright.errors.refusals.exports import (
     argument_changed,
@@ -34,6 +35,11 @@ def export_module(model: Any, example: Any) -> onnx.ModelProto:
     torch = imported("torch", "torch", "torch")
     imported("onnxscript", "onnxscript", "torch")
     named = dict(example) if isinstance(example, Mapping) else None
+    if isinstance(example, list | tuple) and len(names := _required(model)) > 1:
+        text = (
+            f"the model takes several inputs; give a mapping with the arrays of {', '.join(map(repr, names))}"
+        )
+        raise EncodeError(text, code="samples")
     for each in [example] if named is None else named.values():
         one_sample(each, "a torch.nn.Module")
     dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
@@ -88,12 +94,16 @@ def _require_computed(model: Any, args: tuple[Any, ...], named: Mapping[str, Any
     except Exception as error:
         if layers := [name for name, layer in model.named_modules() if _of_a_batch(layer)]:
             raise ModelRefusedError([samples_mixed(type(model).__qualname__, layers[0])]) from error
-        required = [
-            name
-            for name, each in inspect.signature(model.forward).parameters.items()
-            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
-        ]
-        raise ModelRefusedError([not_computed(type(model).__qualname__, required, error)]) from error
+        raise ModelRefusedError([not_computed(type(model).__qualname__, _required(model), error)]) from error
+
+
+def _required(model: Any) -> list[str]:
+    """Return the arguments that a module requires."""
+    return [
+        name
+        for name, each in inspect.signature(model.forward).parameters.items()
+        if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
 
 
 def _alone(args: tuple[Any, ...], named: Mapping[str, Any], place: int) -> tuple[list[Any], dict[str, Any]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from keywright.compiler.front_ends.estimator_refusals import differing, not_computed, not_taken
 from keywright.compiler.front_ends.reference import runtime_session
+from keywright.program.client.small_model import reference_evaluator
 
 DIFFERENT = 2.0**-6
 """The least difference, as a share of the spread of an output, that roundings do not explain."""
@@ -84,12 +85,10 @@ def evaluated(
     Raises:
         RuntimeError: the model cannot be computed.
     """
-    from onnx.reference import ReferenceEvaluator
-
     count = len(next(iter(feeds.values()), ()))
     alone = [{name: each[row : row + 1] for name, each in feeds.items()} for row in range(count)]
     failure: Exception | None = None
-    for runner in (ReferenceEvaluator, runtime_session):
+    for runner in (reference_evaluator, runtime_session):
         try:
             evaluator = runner(exported)
         except Exception:  # noqa: BLE001 - it lacks an operator, each with an error of its own

@@ -89,6 +89,13 @@ def _around_0(name: str, machine: Any) -> Steps | None:
     return [("centre", scaler), (name, moved)]
 
 
+def _with_array(name: str, model: Any) -> Steps:
+    """A linear estimator without an intercept has the number 0, and skl2onnx writes an array."""
+    linear = copy(model)
+    linear.intercept_ = np.full(np.shape(model.coef_)[:-1], model.intercept_)
+    return [(name, linear)]
+
+
 WITHOUT_LOOK_UPS: Mapping[str, Equivalent] = {"CategoricalNB": _of_categories}
 """Before anything is written, because clients encode the features."""
 
@@ -96,4 +103,10 @@ EXACT: Mapping[str, Equivalent] = {
     "OneVsRestClassifier": _of_one_layer,
     **dict.fromkeys(("NuSVC", "NuSVR", "OneClassSVM", "SVC", "SVR"), _around_0),
 }
-"""For skl2onnx."""
+
+
+def written_exactly(model: Any) -> Any:
+    """Return an estimator or pipeline that skl2onnx writes, and writes exactly."""
+    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    without = type(getattr(last, "intercept_", None)) is float
+    return with_equivalent(model, {type(last).__name__: _with_array} if without else EXACT)
