@@ -33,11 +33,8 @@ from .key_owner import KeyOwner, Uploads
 DIRECTORY_BYTES = 256 << 20
 """Most bytes of the directory of a shard."""
 
-ANSWER_BYTES = 16
-"""Most bytes of an answer for each place of the index."""
-
-HEADER_BYTES = 1 << 20
-"""Most bytes of an answer besides those, for blocks that are not full."""
+FRAME_BYTES = 4
+"""Bytes before the scores of an answer."""
 
 
 class RemoteSearch(
@@ -167,22 +164,22 @@ class RemoteSearch(
         with _reading():
             return query.scores(answer)
 
-    def _answer(self, query: Query, deadline: float) -> bytes:
-        """Ask every shard, and return their answers joined."""
+    def _answer(self, query: Query, deadline: float) -> list[AnswerPart]:
+        """Ask every shard, and return their answers. A directory of a few bytes can state millions of places:
+        an answer is as long as they need, and is not copied again."""
         message = framing.join([query_ciphertext(query.data)])
         parts = []
         with within(deadline):
             for name, (index, revision, places) in zip(self._hashes, query.shards, strict=True):
                 if not places:
                     continue
-                limit = ANSWER_BYTES * places + HEADER_BYTES
-                data = self._evaluated(name, message, limit)
+                limit = FRAME_BYTES + query.answer_bytes(places)
                 try:
-                    (scores,) = framing.split(data, 1)
+                    (scores,) = framing.split(self._evaluated(name, message, limit), 1)
                 except BadRequestError as error:
                     raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
-                parts.append(AnswerPart(query.tag, index, revision, scores).to_bytes())
-        return b"".join(parts)
+                parts.append(AnswerPart(query.tag, index, revision, scores))
+        return parts
 
     def _evaluated(self, name: str, message: bytes, limit: int) -> bytes:
         """Ask one shard. A lost request and lost keys are sent again."""

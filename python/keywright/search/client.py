@@ -15,11 +15,14 @@ from keywright.thin import Client as ThinClient
 from keywright.values.refusals import NoArray
 
 from .directory import Directory, read_directories, repeated_id
-from .messages import TAG_BYTES, EncryptedVectors, query_to_bytes, read_answer
+from .messages import TAG_BYTES, AnswerPart, EncryptedVectors, query_to_bytes, read_answer
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Metric, Quantisation, as_vectors, is_whole
 
 BLOCK = 1 << LOG_N
-"""Vectors of a full block of an encrypted index."""
+"""Vectors of a full block."""
+
+HEADER_BYTES = 4096
+"""Most bytes of an answer to a thin client, or of one to others, besides its packed coefficients."""
 
 
 class SecretHolder:
@@ -61,10 +64,12 @@ class ThinHolder(SecretHolder):
         size, rest = divmod(len(answer), max(1, len(starts)))
         if rest:
             return None
-        blocks = [answer[k * size : (k + 1) * size] for k in range(len(starts))]
-        counts = [min(BLOCK, places - start) for start in starts]
-        scores = map(self._client.decrypt, blocks, counts)
-        return np.concatenate([np.zeros(0, dtype=np.int64), *scores])
+        scores = np.zeros(places, dtype=np.int64)
+        for k, start in enumerate(starts):
+            block = answer[k * size : (k + 1) * size]
+            count = min(BLOCK, places - start)
+            scores[start : start + count] = self._client.decrypt(block, count)
+        return scores
 
 
 class Client(
@@ -148,8 +153,7 @@ class Client(
                 value=what,
             )
         array, directory = as_vectors(vectors), self._directories[0]
-        places = directory.to_places()
-        new = places.new_ids(ids, len(array) if array.ndim else 0)
+        new = directory.new_ids(ids, len(array) if array.ndim else 0)
         quantised = list(self.quantisation.vectors(array))
         return self._messages(directory, new, quantised)
 
@@ -220,13 +224,22 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
         """Identity, revision and number of places of each shard of the index."""
         return [(each.index, each.revision, each.places) for each in self._directories]
 
+    def answer_bytes(self, places: int) -> int:
+        """Return the most bytes of the answer of an index with so many places: two coefficients for each
+        place of its blocks, with less than the bits of the first prime."""
+        width = self._directories[0].quantisation.parameters.q[0].bit_length() - 2 - LOG_N
+        return -(-places // BLOCK) * (2 * BLOCK * width // 8 + HEADER_BYTES)
+
     @property
     def metric(self) -> Metric:
         """The metric of the scores."""
         return self._directories[0].quantisation.metric
 
-    def scores(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def scores(self, answer: bytes | list[AnswerPart]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Decrypt the answer of an index.
+
+        Args:
+            answer: bytes from the server, or their parts.
 
         Returns:
             The ids of all vectors, and the score of each: a cosine, an inner product, or a distance.
@@ -239,11 +252,11 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
         ids, integers = self._decrypted(answer)
         return ids, self._directories[0].quantisation.scores(integers, self._factor)
 
-    def top(self, answer: bytes, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def top(self, answer: bytes | list[AnswerPart], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the best of the scores, best first: the largest, or the smallest distances.
 
         Args:
-            answer: bytes from the server.
+            answer: bytes from the server, or their parts.
             k: number of results.
 
         Returns:
@@ -273,10 +286,10 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
                 code="count",
             )
 
-    def _decrypted(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _decrypted(self, answer: bytes | list[AnswerPart]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         known = {directory.index: directory for directory in self._directories}
         ids, scores = [], []
-        for part in read_answer(answer):
+        for part in answer if isinstance(answer, list) else read_answer(answer):
             if part.tag != self.tag:
                 raise FormatError("this answers another query; read it with that one", code="query")
             directory = known.pop(part.index, None)

@@ -4,7 +4,7 @@ clients know of them, `Places` what an index has."""
 import json
 import secrets
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._reading.arrays import read_array, read_file
+from keywright._reading.arrays import read_array
 from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
+from keywright._reading.sealed import SealedFolder, seal
 from keywright._units import quantity
 from keywright.errors import FormatError, KeywrightError, SearchError
 
@@ -27,6 +28,8 @@ MAGIC = b"KWSDIRS1"
 HEAD = struct.Struct("<8sIQ")
 """Magic, bytes of the header in JSON, number of runs."""
 HEADER = Limits(1 << 20, 1 << 16)
+DESCRIPTION = "index.json"
+"""Document of a saved index."""
 MAX_PLACES = 1 << 26
 MAX_ARRAY_HEADER = 4096 + 16
 
@@ -70,16 +73,20 @@ class Directory:
         """Whether a place has a vector."""
         return np.repeat(self.runs[:, 1] > 0, np.abs(self.runs[:, 1]))
 
-    def to_places(self) -> "Places":
-        """Return ids and places as the index has them."""
-        places = Places()
-        places.identity, places.revision, places.ids, places.live = (
-            self.index,
-            self.revision,
-            self.ids,
-            self.live,
-        )
-        return places
+    def new_ids(self, ids: ArrayLike | Sequence[int], count: int) -> NDArray[np.int64]:
+        """Return ids that are not in the index; errors as for `Places.new_ids`. Memory grows with the given
+        ids and the directory's bytes, not with the places that it states."""
+        return _new_ids(ids, count, self._known)
+
+    def _known(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each id is one of a vector. No id is in two runs of vectors."""
+        starts, counts = _live_runs(self.runs)
+        if not len(starts):
+            return np.zeros(len(ids), dtype=np.bool_)
+        order, values = np.argsort(starts), ids.view(np.uint64)
+        # Below the first start, the last run may wrap around.
+        run = order[np.searchsorted(starts[order], values, side="right") - 1]
+        return np.asarray(values - starts[run] < counts[run])
 
     def to_bytes(self) -> bytes:
         """Return the directory as bytes; the bytes of shards are concatenated."""
@@ -125,10 +132,14 @@ def _directories(data: bytes) -> Iterator[Directory]:
         quantisation = _quantisation(fields)
         if not quantisation.thin_fields.items() <= fields.items():
             raise ValueError("what it states for thin clients does not belong to its own quantisation")
-        yield Directory(_identity(fields), whole(fields["revision"], "revision"), quantisation, pairs)
+        yield Directory(_identity(fields), _revision(fields), quantisation, pairs)
         if start == len(data):
             return
     raise ValueError(f"it has more than {MAX_SHARDS} shards")
+
+
+def _revision(fields: Mapping[str, Any]) -> int:
+    return whole(fields["revision"], "revision", 0)
 
 
 def _identity(fields: Mapping[str, Any]) -> bytes:
@@ -157,15 +168,19 @@ def runs_of(ids: NDArray[np.int64], live: NDArray[np.bool_]) -> NDArray[np.int64
 
 def repeated_id(runs: NDArray[np.int64]) -> int | None:
     """Return an id that occurs twice among the live ids of runs, or None."""
-    live = runs[runs[:, 1] > 0]
-    if len(live) < 2:
+    starts, counts = _live_runs(runs)
+    if len(starts) < 2:
         return None
-    # Modulo 2^64, because runs wrap around.
-    starts, counts = live[:, 0].view(np.uint64), live[:, 1].astype(np.uint64)
     order = np.argsort(starts, kind="stable")
     following = np.roll(order, -1)
     overlapping = np.flatnonzero(starts[following] - starts[order] < counts[order])
-    return int(live[following[overlapping[0]], 0]) if len(overlapping) else None
+    return int(starts.view(np.int64)[following[overlapping[0]]]) if len(overlapping) else None
+
+
+def _live_runs(runs: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return first ids and lengths of the runs that have vectors, modulo 2^64, because runs wrap around."""
+    live = runs[runs[:, 1] > 0]
+    return live[:, 0].astype(np.uint64), live[:, 1].astype(np.uint64)
 
 
 def _places(runs: NDArray[np.int64]) -> int:
@@ -219,19 +234,7 @@ class Places:
         Raises:
             SearchError: an id is there or occurs twice, or their number is another.
         """
-        new = _ids_of(ids)
-        if len(new) != count:
-            raise SearchError(
-                f"{quantity(len(new), 'id')} given for {quantity(count, 'vector')}; pass one for each",
-                id=None,
-                code="id",
-            )
-        _refuse_repeated(new)
-        known = np.isin(new, self.ids[self.live])
-        if known.any():
-            first = int(new[known][0])
-            raise SearchError(f"id {first} is in the index already; delete it first", id=first, code="id")
-        return new
+        return _new_ids(ids, count, lambda new: np.isin(new, self.ids[self.live]))
 
     def free(self, count: int) -> NDArray[np.int64]:
         """Return places for vectors: those of deleted ones first, then the end."""
@@ -279,7 +282,7 @@ class Places:
         return places
 
     def save(self, folder: Path, quantisation: Quantisation, description: str) -> None:
-        """Write ids, and ``index.json`` with the format `description`, into a folder."""
+        """Write ids, and ``index.json`` with the format `description`, into a folder that has the vectors."""
         np.save(folder / "ids.npy", self.ids)
         np.save(folder / "live.npy", self.live)
         fields = {
@@ -288,40 +291,59 @@ class Places:
             "revision": self.revision,
             **quantisation.to_json(),
         }
-        (folder / "index.json").write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+        seal(folder, DESCRIPTION, fields)
 
     @classmethod
-    def load(cls, folder: Path, description: str) -> tuple["Places", Quantisation]:
-        """Read the files of `save`.
+    def load(cls, folder: Path, description: str) -> tuple["Places", Quantisation, SealedFolder]:
+        """Read the files of `save`. Those of the vectors can be read from the folder that it returns.
 
         Raises:
-            ValueError, KeyError: they are damaged.
+            FormatError, ValueError, KeyError: they are damaged.
             FileNotFoundError: one is missing.
         """
-        places = cls()
-        fields = read_object(read_file(folder / "index.json", HEADER.bytes), description, HEADER)
-        quantisation = _quantisation(fields)
-        places.identity, places.revision = _identity(fields), whole(fields["revision"], "revision")
-        places.ids = load_array(folder / "ids.npy", MAX_PLACES, "int64").copy()
-        places.live = load_array(folder / "live.npy", places.ids.size, "bool").copy()
+        places, sealed = cls(), SealedFolder(folder, DESCRIPTION, description, HEADER)
+        quantisation = _quantisation(sealed.fields)
+        places.identity, places.revision = _identity(sealed.fields), _revision(sealed.fields)
+        places.ids = load_array(sealed, "ids.npy", MAX_PLACES, "int64").copy()
+        places.live = load_array(sealed, "live.npy", places.ids.size, "bool").copy()
         if places.ids.ndim != 1 or places.live.shape != places.ids.shape:
             raise ValueError(f"its arrays have the shapes {places.ids.shape} and {places.live.shape}")
         if len(np.unique(places.ids[places.live])) != len(places):
             raise ValueError("an id occurs twice")
-        return places, quantisation
+        return places, quantisation, sealed
 
 
-def load_array(path: Path, most: int, dtype: str) -> NDArray[Any]:
+def load_array(sealed: SealedFolder, name: str, most: int, dtype: str) -> NDArray[Any]:
     """Read an array of a folder, of at most so many elements.
 
     Raises:
-        ValueError: it is damaged, larger, or of another type.
+        FormatError, ValueError: it is damaged, larger, or of another type.
         FileNotFoundError: it is missing.
     """
-    loaded = read_array(read_file(path, most * np.dtype(dtype).itemsize + MAX_ARRAY_HEADER), most)
+    loaded = read_array(sealed.read(name, most * np.dtype(dtype).itemsize + MAX_ARRAY_HEADER), most)
     if loaded.dtype != np.dtype(dtype):
-        raise ValueError(f"{path.name} has the type {loaded.dtype}, not {dtype}")
+        raise ValueError(f"{name} has the type {loaded.dtype}, not {dtype}")
     return loaded
+
+
+def _new_ids(
+    ids: ArrayLike | Sequence[int],
+    count: int,
+    known: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+) -> NDArray[np.int64]:
+    new = _ids_of(ids)
+    if len(new) != count:
+        raise SearchError(
+            f"{quantity(len(new), 'id')} given for {quantity(count, 'vector')}; pass one for each",
+            id=None,
+            code="id",
+        )
+    _refuse_repeated(new)
+    there = known(new)
+    if there.any():
+        first = int(new[there][0])
+        raise SearchError(f"id {first} is in the index already; delete it first", id=first, code="id")
+    return new
 
 
 def _ids_of(ids: ArrayLike | Sequence[int]) -> NDArray[np.int64]:

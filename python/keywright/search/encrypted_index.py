@@ -1,14 +1,14 @@
 """The server's part, if its vectors are encrypted: it learns neither vectors nor queries nor scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright import bfv
-from keywright._core import BfvCiphertext, EncryptedSearchIndex
-from keywright._reading.arrays import require_file
+from keywright._core import EncryptedSearchIndex
+from keywright._reading.sealed import SealedFolder
 from keywright.errors import FormatError, ParameterError
 from keywright.values.refusals import NoArray
 
@@ -42,7 +42,7 @@ class EncryptedIndex(
         ParameterError: the quantisation is for vectors in the clear.
     """
 
-    FORMAT, _KIND = "keywright-search-encrypted-1", "an encrypted search index"
+    FORMAT, _KIND = "keywright-search-encrypted-2", "an encrypted search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> EncryptedSearchIndex:
@@ -102,20 +102,11 @@ class EncryptedIndex(
                 for ciphertext in self._engine.read(block):
                     file.write(ciphertext.to_bytes())
 
-    def _fill(self, folder: Path, count: int) -> None:
+    def _fill(self, sealed: SealedFolder, count: int) -> None:
+        ciphertexts = self.quantisation.dimension + (self.quantisation.metric == "euclidean")
+        parameters = self.parameters
+        longest = 16 * parameters.n * len(parameters.q) + HEADER_BYTES
         for start in range(0, count, BLOCK):
-            rows = min(BLOCK, count - start)
-            self._engine.append(rows, list(self._read(folder / f"block-{start // BLOCK}.bin")))
-
-    def _read(self, path: Path) -> Iterator[BfvCiphertext]:
-        """Read the ciphertexts of a block."""
-        require_file(path)
-        count = self.quantisation.dimension + (self.quantisation.metric == "euclidean")
-        length, rest = divmod(path.stat().st_size, count)
-        if length > 16 * self.parameters.n * len(self.parameters.q) + HEADER_BYTES:
-            raise ValueError(f"{path.name} has more bytes than {count} ciphertexts")
-        if not length or rest:
-            raise ValueError(f"{path.name} does not have {count} ciphertexts of equal length")
-        with path.open("rb") as file:
-            for _ in range(count):
-                yield bfv.Ciphertext.from_bytes(file.read(length), self.parameters)
+            pieces = sealed.pieces(f"block-{start // BLOCK}.bin", ciphertexts, longest)
+            block = [bfv.Ciphertext.from_bytes(piece, parameters) for piece in pieces]
+            self._engine.append(min(BLOCK, count - start), block)

@@ -15,6 +15,7 @@ from keywright._copies import Unpicklable
 from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex, inspect
 from keywright._files import new_folder
 from keywright._reading.records import refusing
+from keywright._reading.sealed import SealedFolder
 from keywright._units import quantity
 from keywright.errors import FormatError, KeywrightError, ParameterError
 
@@ -127,7 +128,8 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         return bytes(self._engine.answer(query, keys).to_bytes())
 
     def save(self, folder: str | Path) -> None:
-        """Write the index to a new folder: its vectors, their ids, and a description in JSON.
+        """Write the index to a new folder: its vectors, their ids, and a description in JSON, which has the
+        SHA-256 of each file.
 
         Raises:
             FolderError: the folder exists.
@@ -141,15 +143,15 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         """Read the folder of `save`.
 
         Raises:
-            FormatError: a file is damaged, or does not fit the others.
+            FormatError: a file is damaged, which its code ``checksum`` says, or does not fit the others.
             MismatchError: encrypted vectors have different owners.
             FileNotFoundError: a file is missing.
         """
         folder = Path(folder)
         with refusing(f"{folder}, {cls._KIND}", FormatError):
-            places, quantisation = Places.load(folder, cls.FORMAT)
+            places, quantisation, sealed = Places.load(folder, cls.FORMAT)
             index = cls(quantisation)
-            index._fill(folder, len(places.ids))
+            index._fill(sealed, len(places.ids))
             index._places = places
         return index
 
@@ -158,7 +160,7 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         """Write the vectors."""
 
     @abstractmethod
-    def _fill(self, folder: Path, count: int) -> None:
+    def _fill(self, sealed: SealedFolder, count: int) -> None:
         """Read the vectors of a folder into an empty index."""
 
 
@@ -176,7 +178,7 @@ class Index(
         ParameterError: the quantisation is for encrypted vectors.
     """
 
-    FORMAT, _KIND = "keywright-search-index-1", "a search index"
+    FORMAT, _KIND = "keywright-search-index-2", "a search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> SearchIndex:
@@ -297,9 +299,9 @@ class Index(
             for start in range(0, len(places), CHUNK):
                 file.write(self._engine.read(places[start : start + CHUNK]).astype("<i2").tobytes())
 
-    def _fill(self, folder: Path, count: int) -> None:
+    def _fill(self, sealed: SealedFolder, count: int) -> None:
         dimension = self.quantisation.dimension
-        vectors = load_array(folder / "vectors.npy", count * dimension, "int16")
+        vectors = load_array(sealed, "vectors.npy", count * dimension, "int16")
         if vectors.shape != (count, dimension):
             raise ValueError(f"its vectors have the shape {vectors.shape}, with {count} ids")
         for start in range(0, count, CHUNK):

@@ -1,19 +1,23 @@
 """An index in several parts, of which each may be in a process of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Protocol
+from threading import Lock
+from typing import Protocol, TypeVar
 
 from keywright._copies import Unpicklable
 from keywright._core import set_threads
 from keywright._processes import OfOneProcess
-from keywright.errors import ParameterError, SearchError
+from keywright.errors import EvaluationError, ParameterError, SearchError
 
 from .encrypted_index import EncryptedIndex
 from .index import Index
 from .messages import MAX_SHARDS
+
+Value = TypeVar("Value")
 
 
 class Shard(Protocol):
@@ -81,7 +85,8 @@ class Shards(
 
 class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder in the other process"):
     """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
-    close it.
+    close it. If the process ends early, for lack of memory for example, calls that it has not answered raise
+    `EvaluationError`, and the next call starts another one.
 
     Thread safety: any number of threads may use one at the same time.
 
@@ -94,25 +99,54 @@ class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder 
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
+        self._folder, self._threads, self._lock = Path(folder), threads, Lock()
+        self._ended, self._closed, self._process = False, False, self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        """Return a new process with the index."""
         # A process that is spawned, not forked, has no copy of this one's memory.
-        self._process = ProcessPoolExecutor(1, get_context("spawn"))
+        process = ProcessPoolExecutor(1, get_context("spawn"))
         try:
-            self._process.submit(_load, Path(folder), threads).result()
+            _result(process, _load, self._folder, self._threads)
         except BaseException:
-            self.close()
+            process.shutdown()
             raise
+        return process
 
     def directory(self) -> bytes:
-        """Return `Index.directory`."""
-        return self._process.submit(_directory).result()
+        """Return `Index.directory`.
+
+        Raises:
+            EvaluationError: the process has ended.
+        """
+        return self._ask(_directory)
 
     def answer(self, query: bytes, keys: bytes) -> bytes:
-        """Return `Index.answer`."""
-        return self._process.submit(_answer, query, keys).result()
+        """Return `Index.answer`.
+
+        Raises:
+            EvaluationError: the process has ended.
+        """
+        return self._ask(_answer, query, keys)
+
+    def _ask(self, task: Callable[..., bytes], *arguments: bytes) -> bytes:
+        with self._lock:
+            if self._ended and not self._closed:
+                self._process.shutdown()
+                self._process, self._ended = self._start(), False
+            process = self._process
+        try:
+            return _result(process, task, *arguments)
+        except EvaluationError:
+            with self._lock:
+                self._ended = self._ended or process is self._process
+            raise
 
     def close(self) -> None:
         """End the process; nothing in a forked process, whose parent's it is."""
         if not self._copied:
+            with self._lock:
+                self._closed = True
             self._process.shutdown()
 
     def __enter__(self) -> "IndexProcess":
@@ -134,6 +168,17 @@ def load_index(folder: Path) -> Index | EncryptedIndex:
 def kind_of(folder: Path) -> type[Index | EncryptedIndex]:
     """Return the kind of the index of a folder."""
     return Index if (folder / "vectors.npy").exists() else EncryptedIndex
+
+
+def _result(process: ProcessPoolExecutor, task: Callable[..., Value], *arguments: object) -> Value:
+    """Return the result of a task in a process; raises `EvaluationError` if that ends before the task."""
+    try:
+        return process.submit(task, *arguments).result()
+    except BrokenProcessPool as error:
+        raise EvaluationError(
+            "the process of the index has ended, as it does when memory is short; ask again: the next call "
+            "starts another one"
+        ) from error
 
 
 _INDEX: list[Index | EncryptedIndex] = []

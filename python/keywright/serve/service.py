@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -297,9 +298,8 @@ class Service(
         """Start to write a range of a key set; raises the errors of `keys` and `PartWriter`."""
         uploaded = self.store.get(identifier, tenant)
         self.direct.end(identifier, offset)
-        writer = PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
-        self._wake(uploaded)
-        return writer
+        on_bytes = partial(self._on_bytes, uploaded)
+        return PartWriter(self.store, uploaded, offset, length, anywhere=anywhere, on_bytes=on_bytes)
 
     def end_part(self, writer: PartWriter) -> dict[str, object]:
         """End a range and return how much has arrived; raises the errors of `PartWriter.finish`."""
@@ -317,7 +317,7 @@ class Service(
         `DirectUploads.grant`."""
         uploaded = self.store.get(identifier, tenant)
         grant = self.direct.grant(uploaded, offset, length)
-        self._wake(uploaded)
+        self._wake()
         return grant
 
     def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> PartWriter:
@@ -429,9 +429,14 @@ class Service(
             self._awake = False
             self._workers.rest()
 
-    def _wake(self, uploaded: UploadedKeys) -> None:
-        """Wake resting workers once a set has begun, so that they are ready when it is complete."""
-        if self._prepared and not self._awake and uploaded.begun:
+    def _on_bytes(self, uploaded: UploadedKeys) -> None:
+        """Wake resting workers once the head of a set has arrived: fewer bytes cost a client nothing."""
+        if not self._awake and uploaded.received >= len(uploaded.configuration.key_set):
+            self._wake()
+
+    def _wake(self) -> None:
+        """Wake resting workers, so that they are ready when a set is complete."""
+        if self._prepared and not self._awake:
             self._awake = True
             threading.Thread(target=self._prepare_again, name="keywright-wake", daemon=True).start()
 

@@ -2,11 +2,13 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from keywright import search
-from keywright.search.directory import HEAD
+from keywright._reading.sealed import FILES, OWN, seal
+from keywright.search.directory import DESCRIPTION, HEAD, MAGIC
 from numpy.typing import NDArray
 
 METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
@@ -44,3 +46,20 @@ def thin_fields(directory: bytes) -> dict[str, bytes]:
     _, length, _ = HEAD.unpack_from(directory)
     header = json.loads(directory[HEAD.size : HEAD.size + length])
     return {name: base64.b64decode(header[name]) for name in ("client", "parameters", "key_set")}
+
+
+def edited(directory: bytes, runs: list[list[int]] | None = None, **fields: object) -> bytes:
+    """Return the directory of one index with other runs or fields, as a hostile server sends it."""
+    _, length, _ = HEAD.unpack_from(directory)
+    header = json.loads(directory[HEAD.size : HEAD.size + length]) | fields
+    text = json.dumps(header).encode()
+    rows = directory[HEAD.size + length :] if runs is None else np.array(runs, dtype="<i8").tobytes()
+    return HEAD.pack(MAGIC, len(text), len(rows) // 16) + text + rows
+
+
+def seal_again(folder: Path) -> None:
+    """Seal what a folder now has, as the writer of a hostile one does."""
+    path = folder / DESCRIPTION
+    fields = json.loads(path.read_text())
+    path.unlink()
+    seal(folder, DESCRIPTION, {name: fields[name] for name in fields if name not in (FILES, OWN)})

@@ -9,7 +9,7 @@ import pytest
 from keywright import search
 from keywright.errors import FormatError, MismatchError, MissingKeyError, ParameterError, SearchError
 from keywright.search.quantisation import MAX_LEVELS
-from tests.search.cases import METRICS, rounded, vectors
+from tests.search.cases import METRICS, rounded, seal_again, vectors
 
 BLOCK = 8192
 STORED = vectors(BLOCK + 5, 3)
@@ -167,6 +167,7 @@ def test_a_damaged_folder_is_refused(
     folder = tmp_path / "index"
     small[0].save(folder)
     block = (folder / "block-0.bin").read_bytes()
+    search.EncryptedIndex.load(folder)
     for data in (
         block[:-1],
         block[: len(block) // 3],
@@ -174,6 +175,9 @@ def test_a_damaged_folder_is_refused(
         block[:99] + bytes([block[99] ^ 1]) + block[100:],
     ):
         (folder / "block-0.bin").write_bytes(data)
+        with pytest.raises(FormatError):
+            search.EncryptedIndex.load(folder)
+        seal_again(folder)
         with pytest.raises(FormatError):
             search.EncryptedIndex.load(folder)
     os.truncate(folder / "block-0.bin", 1 << 40)

@@ -2,7 +2,9 @@
 
 import json
 import os
+import random
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from keywright.errors import (
 )
 from keywright.search.index import VectorIndex
 from keywright.search.quantisation import MAX_LEVELS
-from tests.search.cases import METRICS, exact, rounded, vectors
+from tests.search.cases import METRICS, edited, exact, rounded, seal_again, vectors
 
 STORED = vectors(300, 6)
 QUERY = vectors(1, 6, seed=2)[0]
@@ -163,14 +165,36 @@ def damages(folder: Path) -> list[tuple[str, bytes]]:
     ]
 
 
+@pytest.mark.parametrize("sealed", [False, True])
 @pytest.mark.parametrize("number", range(9))
-def test_a_damaged_folder_is_refused(number: int, tmp_path: Path) -> None:
+def test_a_damaged_folder_is_refused(number: int, sealed: bool, tmp_path: Path) -> None:
+    """Also one whose document states the digests of the damaged files."""
     folder = tmp_path / "index"
     search.Index.of(STORED[:5]).save(folder)
     name, data = damages(folder)[number]
     (folder / name).write_bytes(data)
+    if sealed and number:
+        seal_again(folder)
     with pytest.raises(FormatError):
         search.Index.load(folder)
+
+
+def test_one_changed_bit_of_any_file_is_refused(tmp_path: Path) -> None:
+    """Of vectors, ids and the description: any bits of most are valid contents."""
+    folder, chosen = tmp_path / "index", random.Random(1)
+    search.Index.of(STORED).save(folder)
+    search.Index.load(folder)
+    for path in sorted(folder.iterdir()):
+        intact = path.read_bytes()
+        for _ in range(40):
+            place, bit = chosen.randrange(len(intact)), 1 << chosen.randrange(8)
+            path.write_bytes(intact[:place] + bytes([intact[place] ^ bit]) + intact[place + 1 :])
+            with pytest.raises(FormatError) as refusal:
+                search.Index.load(folder)
+            if path.suffix == ".npy":
+                assert refusal.value.code == "checksum"
+                assert str(path) in str(refusal.value)
+        path.write_bytes(intact)
 
 
 @pytest.mark.parametrize(
@@ -428,6 +452,68 @@ def test_directories_are_read_strictly() -> None:
     other = search.Index.of(STORED, levels=100)
     with pytest.raises(FormatError, match="in another way"):
         search.Client(data).update(other.directory())
+
+
+@pytest.mark.parametrize("field", ["revision", "dimension", "levels"])
+@pytest.mark.parametrize("value", [-1, -(1 << 63), 1 << 63, 1 << 70, True, 1.0, "1", None])
+def test_integers_of_a_directory_have_bounds(field: str, value: object) -> None:
+    directory = search.Index.of(STORED).directory()
+    assert len(search.Client(edited(directory, revision=(1 << 63) - 1))) == 300
+    with pytest.raises(FormatError):
+        search.Client(edited(directory, None, **{field: value}))
+
+
+@pytest.mark.parametrize("count", [0, (1 << 26) + 1, -(1 << 26) - 1, (1 << 63) - 1, -(1 << 63)])
+def test_runs_of_a_directory_have_bounds(count: int) -> None:
+    with pytest.raises(FormatError, match="places"):
+        search.Client(edited(search.Index.of(STORED).directory(), runs=[[0, count]]))
+
+
+def test_places_that_a_directory_states_take_no_memory() -> None:
+    """A directory of 230 bytes that stated 2^26 places took 1.7 gigabytes."""
+    empty = search.EncryptedIndex(search.Quantisation(3, encrypted=True)).directory()
+    tracemalloc.start()
+    client = search.Client(edited(empty, runs=[[5, 1 << 26]]))
+    (message,) = client.encrypt([-1, 1 << 40], np.eye(3)[:2])
+    client.query([1, 0, 0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(message) < 10 << 20
+
+
+def test_ids_of_runs_are_known() -> None:
+    """Also of runs that wrap around, and not of deleted vectors."""
+    empty = search.EncryptedIndex(search.Quantisation(3, encrypted=True)).directory()
+    runs = [[(1 << 63) - 2, 4], [10, 3], [-7, 2], [20, -5]]
+    directory = search.directory.read_directories(edited(empty, runs=runs))[0]
+    known = [(1 << 63) - 2, (1 << 63) - 1, -(1 << 63), 1 - (1 << 63), 10, 11, 12, -7, -6]
+    new = [(1 << 63) - 3, 2 - (1 << 63), 9, 13, -8, -5, 20, 24, 0]
+    assert directory.new_ids(new, len(new)).tolist() == new
+    assert sorted(directory.ids[directory.live]) == sorted(known)
+    for name in known:
+        with pytest.raises(SearchError, match=f"id {name} is in the index"):
+            directory.new_ids([*new, name], len(new) + 1)
+
+
+@pytest.mark.parametrize("count", [1, 8192, 8193])
+@pytest.mark.parametrize("kind", ["clear", "encrypted", "thin", "thin index"])
+def test_answers_are_no_longer_than_a_client_expects(kind: str, count: int) -> None:
+    stored = vectors(count, 2)
+    index: search.Index | search.EncryptedIndex
+    if kind == "encrypted":
+        index = search.EncryptedIndex(search.Quantisation(2, encrypted=True))
+        client = search.Client(index.directory())
+        for message in client.encrypt(range(count), stored):
+            index.add(message)
+        client.update(index.directory())
+    else:
+        index = search.Index.of(stored, thin=kind != "clear")
+        client = search.Client(index.directory(), thin=kind == "thin")
+    query = client.query([1, 2])
+    answer = index.answer(query.data, client.keys())
+    most = query.answer_bytes(count)
+    assert len(answer) <= most + 100
+    assert most <= 12 * 8192 * -(-count // 8192)
 
 
 def test_cosines_are_cosines_in_their_order() -> None:

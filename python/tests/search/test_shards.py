@@ -1,12 +1,14 @@
 """Shards answer like one index."""
 
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from keywright import search
-from keywright.errors import FormatError, ParameterError, SearchError
+from keywright.errors import EvaluationError, FormatError, ParameterError, SearchError
 from tests.search.cases import rounded, vectors
 
 STORED = vectors(60, 5)
@@ -96,3 +98,21 @@ def test_a_shard_in_a_process_answers_the_same(tmp_path: Path) -> None:
             process.answer(b"", keys)
     with pytest.raises(FileNotFoundError):
         search.IndexProcess(tmp_path / "none")
+
+
+def test_a_killed_process_of_an_index_is_replaced(tmp_path: Path) -> None:
+    index = parts()[0]
+    index.save(tmp_path / "shard")
+    client = search.Client(index.directory())
+    query, keys = client.query(QUERY), client.keys()
+    expected = index.answer(query.data, keys)
+    with search.IndexProcess(tmp_path / "shard", threads=1) as process:
+        shards = search.Shards([process])
+        for ask in (process.answer, shards.answer):
+            (number,) = process._process._processes
+            os.kill(number, signal.SIGKILL)
+            with pytest.raises(EvaluationError, match="has ended"):
+                ask(query.data, keys)
+            assert ask(query.data, keys) == expected
+    with pytest.raises(RuntimeError):
+        process.directory()

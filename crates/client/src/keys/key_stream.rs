@@ -13,14 +13,14 @@
 //! A key's randomness is a function of the session, the parameters, the secret and the key
 //! (`randomness_derivation.rs`), not of its place in the list. The same key always has the same bytes, no matter when
 //! it is made and which keys are requested with it; different keys have different errors. So a session can serve a
-//! server that requests another list when the client returns. A key that occurs twice in a list is written twice with
-//! the same bytes: it is one public object, and the second copy reveals nothing new.
+//! server that requests another list when the client returns. A list that repeats a key is refused: it would make a
+//! client write any number of copies of the same bytes.
 //!
 //! In a child that was forked during a key, the generator takes a new key ([`SecretRng`]). Parent and child would then
 //! write one uniform half with two errors, and more children with more errors, whose mean is small. So the child makes
 //! the generator of the key anew.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -99,8 +99,8 @@ impl KeyStream {
     ///
     /// # Errors
     /// [`ClientError::Rlwe`] for an illegal spec, above all one that exceeds the 128-bit bound, and for one that
-    /// switches from another owner's secret; [`ClientError::ForeignParameters`] if the parameters are not the client's;
-    /// [`ClientError::Range`] for a spec that is not seeded.
+    /// switches from another owner's secret, or that the list repeats; [`ClientError::ForeignParameters`] if the
+    /// parameters are not the client's; [`ClientError::Range`] for a spec that is not seeded.
     pub fn new(
         client: &ClientParameters,
         parameters: &Parameters,
@@ -116,8 +116,11 @@ impl KeyStream {
             return Err(ClientError::ForeignParameters("list of keys"));
         }
         require_len("bytes of a secret", secret.len(), secret_bytes(log_n))?;
-        let mut digits = Vec::with_capacity(specs.len());
+        let (mut digits, mut different) = (Vec::with_capacity(specs.len()), BTreeSet::new());
         for spec in specs {
+            if !different.insert(spec) {
+                return Err(RlweError::Count { what: "copies of a key", count: 2, min: 1, max: 1 }.into());
+            }
             in_range("seeded flag of a client's key", spec.seeded.into(), 1, 1)?;
             if let KeyElement::Secret(id) = spec.element {
                 return Err(RlweError::SourceSecret(id).into());

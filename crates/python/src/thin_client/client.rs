@@ -203,7 +203,7 @@ impl PyClient {
     ///
     /// Raises:
     ///     MismatchError: the keys belong to other parameters than the client.
-    ///     ParameterError: a key is not seeded, or a client cannot make it.
+    ///     ParameterError: a key is not seeded, or occurs twice, or a client cannot make it.
     ///     SecurityError: a key below 128 bits of security.
     fn key_stream(
         &self,

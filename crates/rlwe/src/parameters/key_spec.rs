@@ -155,7 +155,7 @@ impl fmt::Display for KeyElement {
 }
 
 /// The description of one switching key: it determines the key's size, noise and uses.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeySpec {
     /// The source secret.
     pub element: KeyElement,

@@ -20,14 +20,13 @@ from keywright.keys import set_head
 from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
 from keywright.search import EncryptedIndex, Index
-from keywright.search.directory import Places
+from keywright.search.directory import DESCRIPTION, Places
 from keywright.search.index import EncryptedQuery
 from keywright.search.quantisation import ENCRYPTED_LEVEL
 from keywright.search.shards import kind_of
 
 from .interface import KeySet, MessageForm
 
-DESCRIPTION = "index.json"
 HEADER_BYTES = 4096
 """Most bytes of a ciphertext besides its polynomials, and of a key before its first digit."""
 
@@ -68,7 +67,7 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         self.name = self.folder.name if name is None else name
         self._kind = kind_of(self.folder)
         with refusing(f"{folder}, a search index", FormatError):
-            places, self.quantisation = Places.load(self.folder, self._kind.FORMAT)
+            places, self.quantisation, _ = Places.load(self.folder, self._kind.FORMAT)
         places.require_vectors()
         self.document, specs = places.directory(self.quantisation).to_bytes(), self.quantisation.key_specs
         self.hash = hashlib.sha256(self.document).hexdigest()

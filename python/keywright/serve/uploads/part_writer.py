@@ -1,5 +1,7 @@
 """Writes a range of a key set while its bytes arrive."""
 
+from collections.abc import Callable
+
 from keywright._core import HEAD_BYTES
 from keywright.errors.service import (
     InvalidObjectError,
@@ -23,6 +25,7 @@ class PartWriter:
         offset: begin of the range.
         length: bytes of the range.
         anywhere: whether the range may begin after a gap; by default it follows the bytes that have arrived.
+        on_bytes: called after each piece that was written.
 
     Attributes:
         at: offset of the next bytes.
@@ -33,11 +36,19 @@ class PartWriter:
     """
 
     def __init__(
-        self, store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False
+        self,
+        store: UploadStore,
+        uploaded: UploadedKeys,
+        offset: int,
+        length: int,
+        *,
+        anywhere: bool = False,
+        on_bytes: Callable[[], object] = lambda: None,
     ) -> None:
         self._range = store.reserve(uploaded, offset, offset + length, anywhere=anywhere)
         self.uploaded, self.at, self.end, self._store = uploaded, offset, offset + length, store
         self._scanner: SecretScanner | None = None
+        self._on_bytes = on_bytes
 
     def append(self, data: bytes) -> None:
         """Write the next bytes.
@@ -80,6 +91,7 @@ class PartWriter:
         uploaded.record(begin, size + len(data))
         if self._store.dropped(uploaded, begin):
             raise UnknownKeysError("these keys were deleted meanwhile")
+        self._on_bytes()
 
     def _inspect(self, data: bytes) -> None:
         """Refuse forbidden bytes."""

@@ -259,6 +259,9 @@ def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> 
         client.key_stream([*specs, kw.KeySpec.rotation(foreign, 1)], session)
     with pytest.raises(kw.errors.ParameterError):
         client.key_stream([kw.KeySpec.rotation(parameters, 1, seeded=False)], session)
+    for repeated in ([*specs, specs[0]], specs * 100_000):
+        with pytest.raises(kw.errors.ParameterError, match="copies of a key"):
+            client.key_stream(repeated, session)
     assert len(client.key_stream([], session)) == 0
 
 
@@ -277,7 +280,7 @@ def test_a_key_of_a_session_is_the_same_in_every_list_and_has_nothing_of_another
 
     first, second = session_keys(*specs)
     assert [session_keys(specs[0]), session_keys(specs[1])] == [[first], [second]]
-    assert session_keys(specs[1], specs[0], specs[1]) == [second, first, second]
+    assert session_keys(specs[1], specs[0]) == [second, first]
     # Header, spec, number of digits, seed: it is another one at the same place of another list.
     seed = slice(44 + 14 + 1, 44 + 14 + 1 + 32)
     assert first[seed] != second[seed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -15,6 +16,7 @@ from keywright.errors import (
     EvaluationError,
     FormatError,
     InvalidObjectError,
+    InvalidReplyError,
     LimitError,
     OtherModelError,
     OutOfMemoryError,
@@ -179,6 +181,47 @@ def test_a_changed_index_takes_the_same_keys(tmp_path: Path) -> None:
         assert 0 not in remote.scores(QUERY)[0]
         assert remote._identifier == keys
         remote.close()
+
+
+def test_a_worker_refuses_changed_vectors(tmp_path: Path) -> None:
+    """The directory, by whose hash clients name an index, has none of them."""
+    served = saved(tmp_path / "index")
+    served.runner(None, 0)
+    path = served.folder / "vectors.npy"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=r"vectors\.npy is damaged", check=lambda e: e.code == "checksum"):
+        ServedIndex(served.folder).runner(None, 0)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_an_answer_has_no_more_bytes_than_the_places_need(
+    thin: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory of a few bytes states any number of places."""
+    search.Index.of(STORED, thin=thin).save(tmp_path / "index")
+    (tmp_path / "state").mkdir()
+    service = Service(ServedIndex(tmp_path / "index"), tmp_path / "state", workers=WORKERS)
+    with listening(service) as server, RemoteSearch(server.url, thin=thin) as remote:
+        limits: list[int] = []
+        evaluate = remote.evaluate
+
+        def hostile(path: str, message: bytes, limit: int, *rest: Any) -> bytes:
+            limits.append(limit)
+            # What the query alone would announce.
+            return evaluate(path, message, limit, *rest) if len(limits) == 1 else framing.join([bytes(limit)])
+
+        monkeypatch.setattr(remote, "evaluate", hostile)
+        remote.top(QUERY, 1)
+        assert limits[0] <= 12 * 8192
+        with pytest.raises(InvalidReplyError):
+            remote.top(QUERY, 1)
+        monkeypatch.setattr(search.Query, "answer_bytes", lambda *_: 1000)
+        monkeypatch.setattr(remote, "evaluate", evaluate)
+        with pytest.raises(InvalidReplyError, match="at most 1004 are expected"):
+            remote.top(QUERY, 1)
+    service.close()
 
 
 def test_queries_count_against_quotas(shards: list[ServedIndex], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import threading
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError
+from keywright.errors.service import BusyError, InvalidObjectError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Server, Service, Workers
@@ -30,6 +31,7 @@ from keywright.serve.overview import (
     tenant_lines,
 )
 from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.http.test_http import ask, raw, wait
 from tests.serve.network import WORKERS, listening, running
 from tests.serve.tenants.test_accounts import bearer
@@ -279,3 +281,28 @@ def test_workers_rest_without_key_sets(thin: Model, tmp_path: Path, sample: Samp
         wait(lambda: worker.pid is None)
     service.close()
     workers.close()
+
+
+def test_workers_wake_after_the_head_of_a_set(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for a byte, right or wrong, which costs a client nothing."""
+    service, head = Service(thin, tmp_path, workers=WORKERS), thin.manifest.keys.head
+    woken = threading.Event()
+    monkeypatch.setattr(service, "prepare", woken.set)
+    monkeypatch.setattr(service, "_prepared", True)
+
+    def begin(size: int) -> PartWriter:
+        identifier = str(service.create_keys({"model": service.model.hash})["keys"])
+        return service.begin_part(identifier, 0, size)
+
+    with pytest.raises(InvalidObjectError):
+        begin(1).append(bytes([head[0] ^ 1]))
+    begin(1).append(head[:1])
+    piece, awake = begin(len(head)), [service._awake]
+    for data in (head[:-1], head[-1:]):
+        piece.append(data)
+        awake.append(service._awake)
+    assert awake == [False, False, True]
+    assert woken.wait(60)
+    service.close()

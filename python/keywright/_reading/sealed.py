@@ -1,0 +1,97 @@
+"""Folders whose document states the SHA-256 of every other file, and one of its own fields: a changed bit is
+found when the file is read, also where any bits are valid contents."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from keywright._files import digest_of
+from keywright.errors import FormatError
+
+from .arrays import read_file, require_file
+from .documents import Limits
+from .records import read_object
+
+FILES, OWN = "files", "digest"
+"""Fields of the document: the SHA-256 of each file, and that of the other fields."""
+
+
+def seal(folder: Path, document: str, fields: Mapping[str, object]) -> None:
+    """Write the document of a folder that has all its other files."""
+    stated = {**fields, FILES: {path.name: digest_of(path) for path in sorted(folder.iterdir())}}
+    text = json.dumps({**stated, OWN: _digest(stated)}, indent=1) + "\n"
+    (folder / document).write_text(text, encoding="utf-8")
+
+
+class SealedFolder:
+    """The files that `seal` has seen. They are checked in the pass that reads them.
+
+    Args:
+        folder: that of `seal`.
+        document: name of its document.
+        form: format that the document states.
+        limits: of the document.
+
+    Raises:
+        FormatError: the document is damaged.
+        ValueError, KeyError: it is another one.
+        FileNotFoundError: it is missing.
+
+    Attributes:
+        fields: of the document.
+    """
+
+    def __init__(self, folder: Path, document: str, form: str, limits: Limits) -> None:
+        self.folder = folder
+        self.fields = read_object(read_file(folder / document, limits.bytes), form, limits)
+        if self.fields[OWN] != _digest({name: self.fields[name] for name in self.fields if name != OWN}):
+            self._refuse(document)
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return a file of at most so many bytes.
+
+        Raises:
+            FormatError: it is damaged or longer.
+            FileNotFoundError: it is missing.
+        """
+        data = read_file(self.folder / name, most)
+        self._require(name, hashlib.sha256(data).hexdigest())
+        return data
+
+    def pieces(self, name: str, count: int, most: int) -> Iterator[bytes]:
+        """Yield a file in pieces of equal length, at most so many bytes each. It is checked after the last.
+
+        Raises:
+            FormatError: it is damaged.
+            ValueError: its length is that of no such pieces.
+            FileNotFoundError: it is missing.
+        """
+        path, digest = self.folder / name, hashlib.sha256()
+        require_file(path)
+        length, rest = divmod(path.stat().st_size, count)
+        if length > most:
+            raise ValueError(f"{name} has more bytes than {count} ciphertexts")
+        if not length or rest:
+            raise ValueError(f"{name} does not have {count} ciphertexts of equal length")
+        with path.open("rb") as file:
+            for _ in range(count):
+                digest.update(piece := file.read(length))
+                yield piece
+        self._require(name, digest.hexdigest())
+
+    def _require(self, name: str, digest: str) -> None:
+        if self.fields[FILES][name] != digest:
+            self._refuse(name)
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise FormatError(
+            f"{self.folder / name} is damaged: its SHA-256 is not the one that was stored when the folder "
+            "was written; copy the folder again",
+            code="checksum",
+        )
+
+
+def _digest(fields: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
