@@ -65,7 +65,7 @@ class SealedFolder:
 
         Raises:
             FormatError: it is damaged.
-            ValueError: its length is that of no such pieces.
+            ValueError: its length does not divide into such pieces.
             FileNotFoundError: it is missing.
         """
         path, digest = self.folder / name, hashlib.sha256()
