@@ -132,7 +132,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     assert "used from Python" in fails(capsys, "run", server, "--input", client, "--out", "no")
     out = ("--out", tmp_path / "refused")
     assert "this one is" in fails(capsys, "keygen", "--plan", path, "--preset", "other", *out)
-    for wrong in (("--preset", "N13_QP214_S38"), ("--parameters", server / "parameters.kw", insecure=True)):
+    for wrong in (("--preset", "N13_QP214_S38"), ("--parameters", server / "parameters.kw")):
         assert "name its bootstrapping" in fails(capsys, "keygen", "--plan", path, *wrong, *out)
     assert not (tmp_path / "refused").exists()
 
