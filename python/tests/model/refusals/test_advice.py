@@ -34,7 +34,7 @@ MOST = 1e15
 
 ELSEWHERE = {
     "batch_first", "binarize", "ensemble", "func", "handle_unknown", "inverse_func", "is_causal", "kernel",
-    "linear_tree", "norm", "solver", "stack_method", "track_running_stats", "transformer", "unroll",
+    "linear_tree", "loss", "norm", "solver", "stack_method", "track_running_stats", "transformer", "unroll",
     "use_cache", "zero_as_missing",
 }  # fmt: skip
 """Arguments of other libraries, from which models come."""
