@@ -118,7 +118,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     client, server = keys / "client", keys / "server"
     assert {file.name for file in client.iterdir()} == {"parameters.kw", "public.kw", "secret.kw"}
     assert {file.name for file in server.iterdir()} == {"keys.kw", "parameters.kw", "plan.json"}
-    parameters = kw.Parameters.load(server / "parameters.kw")
+    parameters = kw.Parameters.load(server / "parameters.kw", insecure=True)
     execution = PlanExecution(plan_file.load(server / "plan.json"), parameters, bootstraps=[bootstrap])
     evaluator = kw.Evaluator(parameters, execution.load_keys(server / "keys.kw"))
     assert sum(spec.bytes for spec in execution.key_specs) == planned.stored_bytes
