@@ -101,7 +101,7 @@ class Tenant:
 
     def __init__(self, number: int, manifest: Manifest) -> None:
         self.number, self.manifest = number, manifest
-        self._parameters = kw.Parameters.from_bytes(manifest.format.parameters, insecure=True)
+        self._parameters = manifest.parameters
         seed = hashlib.sha256(f"keywright load {number}".encode()).digest()
         self._secret = kw.SecretKey.generate(self._parameters, seed)
         self._decryptor = kw.Decryptor(self._secret)

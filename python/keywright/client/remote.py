@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._copies import Unpicklable
-from keywright._core import Parameters, SecretKey
+from keywright._core import SecretKey
 from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
 from keywright.errors.service import (
     BadRequestError,
@@ -180,7 +180,7 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
             manifest.require_range(values)
         if not force:
             if self.program is not None:
-                parameters = Parameters.from_bytes(manifest.format.parameters, insecure=True)
+                parameters = manifest.parameters
                 guard(self.program, values, largest_result(parameters, self.program.output.level))
             _require_declared(manifest, values)
         return values
@@ -229,12 +229,12 @@ class Session(
     @staticmethod
     def _secret_of(manifest: Manifest) -> SecretKey:
         """Return a new secret key of a manifest's parameters."""
-        return SecretKey.generate(Parameters.from_bytes(manifest.format.parameters, insecure=True))
+        return SecretKey.generate(manifest.parameters)
 
     def _set_model(self) -> None:
         """Use the manifest of the remote model."""
         self.manifest = self.remote.manifest
-        self.parameters = Parameters.from_bytes(self.manifest.format.parameters, insecure=True)
+        self.parameters = self.manifest.parameters
         self._specs = self.manifest.specs
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 

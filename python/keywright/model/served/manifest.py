@@ -142,12 +142,17 @@ class Manifest(Stated):
         self.input.require_range(features, joint=joint, magnitude=self.input_magnitude)
 
     @property
+    def parameters(self) -> Parameters:
+        """The server's, also if their security is not checked: `Demands` refuses such a server."""
+        return _parameters(self.format.parameters)
+
+    @property
     def input_magnitude(self) -> float:
         """The magnitude that ciphertexts of inputs declare, after division by the divisor; 1 for thin
         clients."""
         if self.format.packing == "coefficients":
             return 1.0
-        return self.input.magnitude or _parameters(self.format.parameters).default_magnitude
+        return self.input.magnitude or self.parameters.default_magnitude
 
     def other_inputs(self, other: "Manifest") -> tuple[str, ...]:
         """Describe the differences from another manifest that decide which samples a client refuses, or how
@@ -203,7 +208,7 @@ class Manifest(Stated):
             SecurityError: a key has less than 128 bits of security.
         """
         try:
-            return read_key_set_head(self.keys.head, _parameters(self.format.parameters))
+            return read_key_set_head(self.keys.head, self.parameters)
         except SecurityError:
             raise
         except KeywrightError as error:
@@ -214,7 +219,7 @@ class Manifest(Stated):
     @cached_property
     def answer_bytes(self) -> int:
         """Most bytes of an answer."""
-        n = 1 << _parameters(self.format.parameters).log_n
+        n = 1 << self.parameters.log_n
         return self.output.places.ciphertexts * (2 * n * 8 * (self.output.level + 1) + 8192)
 
     def require(self, demands: Demands) -> None:
@@ -225,7 +230,7 @@ class Manifest(Stated):
             LimitError: the manifest asks for more than the limits.
             FormatError: the list of keys cannot be used.
         """
-        parameters = _parameters(self.format.parameters)
+        parameters = self.parameters
         demands.require_secure(parameters)
         demands.require_keys(1, self.keys.size)
         # Residues of 8 bytes in memory are packed to the bits of their primes in a file.
@@ -239,7 +244,7 @@ class Manifest(Stated):
     @cached_property
     def encoded(self) -> bytes:
         """Return the bytes that are sent."""
-        q, form, entering, leaving = _parameters(self.format.parameters), self.format, self.input, self.output
+        q, form, entering, leaving = self.parameters, self.format, self.input, self.output
         codecs = codecs_to_json(entering, leaving)
         entry: dict[str, Any] = {
             "format": FORMAT,
@@ -292,7 +297,7 @@ class Manifest(Stated):
                 f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read",
                 code="manifest",
             )
-        manifest._require_consistent(_parameters(manifest.format.parameters))
+        manifest._require_consistent(manifest.parameters)
         if manifest.encoded != data:
             raise FormatError("the manifest contradicts its own parameters", code="manifest")
         return manifest
@@ -420,7 +425,7 @@ def _bytes(entry: Mapping[str, Any], name: str) -> bytes:
 
 @lru_cache(maxsize=2)
 def _parameters(data: bytes) -> Parameters:
-    """Read parameters once: their tables take time. `Demands` refuses those without a bound."""
+    """Read parameters once: their tables take time."""
     return Parameters.from_bytes(data, insecure=True)
 
 
