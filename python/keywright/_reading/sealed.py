@@ -21,7 +21,7 @@ FILES, OWN = "files", "digest"
 def seal(folder: Path, document: str, fields: Mapping[str, object]) -> None:
     """Write the document of a folder that has all its other files."""
     stated = {**fields, FILES: {path.name: digest_of(path) for path in sorted(folder.iterdir())}}
-    text = json.dumps({**stated, OWN: _digest(stated)}, indent=1) + "\n"
+    text = json.dumps(with_digest(stated), indent=1) + "\n"
     (folder / document).write_text(text, encoding="utf-8")
 
 
@@ -46,7 +46,7 @@ class SealedFolder:
     def __init__(self, folder: Path, document: str, form: str, limits: Limits) -> None:
         self.folder = folder
         self.fields = read_object(read_file(folder / document, limits.bytes), form, limits)
-        if self.fields[OWN] != _digest({name: self.fields[name] for name in self.fields if name != OWN}):
+        if not is_whole(self.fields):
             self._refuse(document)
 
     def read(self, name: str, most: int) -> bytes:
@@ -91,6 +91,16 @@ class SealedFolder:
             "was written; copy the folder again",
             code="checksum",
         )
+
+
+def with_digest(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a document, and the SHA-256 of them."""
+    return {**fields, OWN: _digest(fields)}
+
+
+def is_whole(fields: Mapping[str, object]) -> bool:
+    """Whether the other fields have the SHA-256 of `with_digest`; raises `KeyError` without one."""
+    return fields[OWN] == _digest({name: fields[name] for name in fields if name != OWN})
 
 
 def _digest(fields: Mapping[str, object]) -> str:

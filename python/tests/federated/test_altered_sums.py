@@ -13,7 +13,16 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.supercore.task_identity import TaskIdentity
-from keywright.federated import ArrayLayout, Encoding, EncryptedSum, EncryptedUpdate, EncryptionMod, SumKey
+from keywright.errors import FormatError
+from keywright.federated import (
+    ArrayLayout,
+    Encoding,
+    EncryptedSum,
+    EncryptedUpdate,
+    EncryptionMod,
+    SumKey,
+    client_state,
+)
 from keywright.federated.loopback import RUN_ID
 from keywright.federated.records import LAYOUT, SUM, TAG, blob, session
 from keywright.federated.shared_key.opened_sums import MAX_ALTERED
@@ -252,3 +261,15 @@ def test_a_client_never_crashes_between_question_and_record(
     client.restart()
     assert client.answer(*summed(sums[:2], tags[:2])).startswith("round: ")
     assert client.answer(*summed(sums, tags)) == ""
+
+
+def test_a_changed_bit_of_a_stored_state_is_refused(tmp_path: Path) -> None:
+    """Of counters and shares, any bits are valid contents."""
+    path, values = tmp_path / "state.json", {"round": 3, "share": bytes(range(40)), "sums": [b"a", b"b"]}
+    client_state.write(path, values)
+    assert client_state.read(path) == values
+    intact = path.read_bytes()
+    for place in range(len(intact)):
+        path.write_bytes(intact[:place] + bytes([intact[place] ^ 1]) + intact[place + 1 :])
+        with pytest.raises(FormatError):
+            client_state.read(path)
