@@ -331,29 +331,12 @@ RULES: dict[str, Rule] = {
     "TargetEncoder": _encoded,
     "TruncatedSVD": _components,
 }
-TAKES_TEXT = frozenset(
-    [
-        "ColumnTransformer",
-        "FeatureUnion",
-        "FunctionTransformer",
-        "MissingIndicator",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "SimpleImputer",
-        "TargetEncoder",
-    ]
-)
-CLEAR = frozenset(
-    [
-        "Binarizer",
-        "FunctionTransformer",
-        "KBinsDiscretizer",
-        "MissingIndicator",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PowerTransformer",
-        "SimpleImputer",
-        "TargetEncoder",
-    ]
-)
+TAKES_TEXT = frozenset([
+    "ColumnTransformer", "FeatureUnion", "FunctionTransformer", "MissingIndicator", "OneHotEncoder",
+    "OrdinalEncoder", "SimpleImputer", "TargetEncoder",
+])  # fmt: skip
+CLEAR = frozenset([
+    "Binarizer", "FunctionTransformer", "KBinsDiscretizer", "MissingIndicator", "OneHotEncoder",
+    "OrdinalEncoder", "PowerTransformer", "SimpleImputer", "TargetEncoder",
+])  # fmt: skip
 """Transformers that clients compute."""
