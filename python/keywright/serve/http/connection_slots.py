@@ -96,7 +96,7 @@ class ConnectionSlots:
         self._held[slot] = None
         if len(self._held) <= self.most:
             return
-        victim = min(items_of_largest(list(self._held)), key=_credit)
+        victim = min(items_of_largest(list(self._held)), key=lambda slot: slot.until)
         # Its connection may take a while to end.
         self.leave(victim)
         victim.give_up()
@@ -278,7 +278,3 @@ class PacedListener(socket.socket):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             connection.close()
         raise BlockingIOError
-
-
-def _credit(slot: Slot) -> float:
-    return slot.until
