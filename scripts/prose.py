@@ -77,17 +77,8 @@ USERS = ("docs/", "README.md", "python/keywright/")
 """Where the paths of files begin that users read, from the root."""
 
 COVERED = (
-    "benchmarks",
-    "crates",
-    "embedded",
-    "examples",
-    "fuzz",
-    "hardware",
-    "python",
-    "scripts",
-    "vectors",
-    "web",
-)
+    "benchmarks", "crates", "embedded", "examples", "fuzz", "hardware", "python", "scripts", "vectors", "web",
+)  # fmt: skip
 """Folders whose sources in Python and in `COMMENT` are checked; of the root, the Makefile and TOML files."""
 
 COMMENT = {

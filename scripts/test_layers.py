@@ -79,7 +79,6 @@ MAX_FILE_LINES = 600
 
 LONG_FILES = {
     "python/keywright/_core.pyi": (1500, "the types of an extension module are one file"),
-    "benchmarks/studies/ledger/records.toml": (900, "a list of records"),
     "benchmarks/studies/ledger/claims/boosted_deflation.toml": (700, "a list of the claims of a paper"),
     "hardware/dv/faults.toml": (700, "a list of faults"),
     "hardware/rtl/client/client_twiddle_rom.sv": (700, "a generated table"),

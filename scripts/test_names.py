@@ -12,17 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 FOLDERS = (
-    "benchmarks",
-    "container",
-    "docs",
-    "embedded",
-    "examples",
-    "fuzz",
-    "hardware",
-    "python",
-    "scripts",
-    "web",
-)
+    "benchmarks", "container", "docs", "embedded", "examples", "fuzz", "hardware", "python", "scripts", "web",
+)  # fmt: skip
 """All that have Python of their own."""
 
 NOT_OURS = {".build", ".venv", "build", "node_modules", "target"}

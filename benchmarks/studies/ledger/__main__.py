@@ -2,7 +2,7 @@
 
 Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, the pages whose texts
 are in `pages/`, the figures of other pages that `figures.toml` names, and the pictures with such figures.
-Every figure of ours is taken from a committed record that `records.toml` lists. With `--check` nothing is
+Every figure of ours is taken from a committed record that `records/` lists. With `--check` nothing is
 written, and a page that differs from the records is an error.
 """
 

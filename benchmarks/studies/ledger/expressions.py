@@ -1,8 +1,8 @@
 """Expressions of figures, as claims and pages have them between braces.
 
-`{1e3 * median(modes("mode: plain; numbers: 65536")["encrypt_s"]):.1f}`: the record `modes` of `records.toml`,
+`{1e3 * median(modes("mode: plain; numbers: 65536")["encrypt_s"]):.1f}`: the record `modes` of `records/`,
 its rows with these columns, one of their columns, and how the number is written.
-`{max(thin.plain["encrypt_s"]):.1f}` takes rows that `records.toml` has a name for. Of several rows a column
+`{max(thin.plain["encrypt_s"]):.1f}` takes rows that `records/` has a name for. Of several rows a column
 is a list. A record with a pattern alone, `{output("([0-9]+) keys"):d}`, is the number of the pattern's group.
 The format `2r` keeps two digits of a whole number: 6,500.
 """

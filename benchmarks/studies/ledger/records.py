@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
-LIST = Path(__file__).parent / "records.toml"
+LISTS = Path(__file__).parent / "records"
+"""A file for the records of each paper, one for those of several, and one for those of pages alone.
+
+`command` makes the record, run in the root of the repository (empty where nothing in the repository makes
+it); words in capitals stand for files and folders. `note` is what a reader has to mind. `once` says what was
+run or measured only once; every line that takes a figure from the record repeats it.
+"""
+
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?([eE][+-]?\d+)?")
 COMMIT = re.compile(r"commit ([0-9a-f]{8})[0-9a-f]*(-dirty)?")
 HEADING = "#"
@@ -109,9 +116,17 @@ class Record:
         return float(matches[0].replace(",", ""))
 
 
-def records(path: Path = LIST) -> Mapping[str, Record]:
-    """Return all records that claims name."""
-    return {name: Record(name, **fields) for name, fields in tomllib.loads(path.read_text()).items()}
+def records(folder: Path = LISTS) -> Mapping[str, Record]:
+    """Return all records that claims name.
+
+    Raises:
+        ValueError: two files list a record of one name.
+    """
+    lists = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))]
+    listed = {name: Record(name, **fields) for entries in lists for name, fields in entries.items()}
+    if len(listed) < sum(map(len, lists)):
+        raise ValueError(f"two files of {folder} list a record of one name; rename one of them")
+    return listed
 
 
 def flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -22,7 +22,7 @@ from keywright.plan import (
     smallest_basis,
     smallest_shared_basis,
 )
-from keywright.plan.strategies.rotation_patterns import OURS, TEXT, Reading, pattern_keys
+from keywright.plan.strategies.rotation_patterns import OURS, TEXT, Interpretation, pattern_keys
 from published import convfhe
 
 from studies.network_keys.networks import Network
@@ -37,8 +37,8 @@ POWERS = [2, 4, 8, 16, 32, 64, 128]
 PRIORITIES: tuple[Literal["memory", "time"], ...] = ("memory", "time")
 READINGS = {
     "here": OURS,
-    "algorithm 1 by the text": Reading(long_runs=True, every_offset=False),
-    "algorithm 4 by the text": Reading(long_runs=False, every_offset=True),
+    "algorithm 1 by the text": Interpretation(long_runs=True, every_offset=False),
+    "algorithm 4 by the text": Interpretation(long_runs=False, every_offset=True),
     "both by the text": TEXT,
 }
 KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0, 0)]

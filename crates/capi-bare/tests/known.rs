@@ -7,8 +7,9 @@ use std::ffi::{c_int, c_void};
 use std::{ptr, slice};
 
 use keywright_capi_bare as bare;
-use keywright_client::{ClientLiteral, ClientParameters};
-use keywright_rlwe::SecretDistribution;
+
+#[path = "../../client/tests/client/line.rs"]
+mod line;
 
 /// Counts what a thread asks for.
 struct Counting;
@@ -73,37 +74,12 @@ unsafe extern "C" fn counting(context: *mut c_void, bytes: *mut u8, length: usiz
     0
 }
 
-fn parameters(f: &[u64]) -> Vec<u8> {
-    let mut identity = [0xA5; 20];
-    identity[..4].copy_from_slice(&[f[0] as u8, 1, 0, 1]);
-    let mut bytes = Vec::new();
-    ClientParameters::new(ClientLiteral {
-        log_n: f[0] as u32,
-        modulus: f[1],
-        secret: SecretDistribution::Ternary,
-        scale: f[2],
-        fraction_bits: f[3] as u32,
-        max: 1 << f[3],
-        layout: match f[4] {
-            0 => keywright_client::Layout::Coefficients,
-            form => keywright_client::Layout::Slots { log_slots: f[5] as u32, complex: form == 2 },
-        },
-        identity,
-        entry_identity: identity,
-        estimate: [1.0, 2.0, 3.0].map(f64::to_bits),
-    })
-    .and_then(|parameters| parameters.write_to(&mut bytes))
-    .unwrap();
-    bytes
-}
-
 #[test]
 fn makes_the_known_objects_and_allocates_nothing() {
-    let text = include_str!("../../../vectors/client.txt");
-    let lines = text.lines().map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect());
     let mut seen = 0;
-    for f in lines.filter(|f: &Vec<u64>| f[1] >> 30 == 0) {
-        let parameters = parameters(&f);
+    for f in line::lines().into_iter().filter(|f| f[1] >> 30 == 0) {
+        let mut parameters = Vec::new();
+        line::parameters(&f).write_to(&mut parameters).unwrap();
         let mut known = f[6..].chunks(2).map(|pair| [pair[0], pair[1]]);
         let mut owner = Box::new([0u64; 1024]);
         let client = owner.as_mut_ptr().cast::<bare::Bare>();

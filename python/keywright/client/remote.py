@@ -217,7 +217,8 @@ class Session(
     remote: RemoteModel
 
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
-        self.remote, self._secret = remote, self._secret_of(remote.manifest) if secret is None else secret
+        self.remote = remote
+        self._secret = SecretKey.generate(remote.manifest.parameters) if secret is None else secret
         super().__init__(self._secret, "open a new session")
         self._placing, self._next_place = threading.Lock(), 0
         self._set_model()
@@ -225,11 +226,6 @@ class Session(
     @property
     def _server(self) -> Exchange:
         return self.remote
-
-    @staticmethod
-    def _secret_of(manifest: Manifest) -> SecretKey:
-        """Return a new secret key of a manifest's parameters."""
-        return SecretKey.generate(manifest.parameters)
 
     def _set_model(self) -> None:
         """Use the manifest of the remote model."""
@@ -262,7 +258,7 @@ class Session(
         self.remote._set_manifest(successor)
         same = self.remote.manifest.format.parameters == before.format.parameters
         if not same:
-            self._secret = self._secret_of(self.manifest)
+            self._secret = SecretKey.generate(self.manifest.parameters)
             self._own(self._secret)
         self._set_model()
         if not same or self.manifest.keys.head != before.keys.head:

@@ -43,16 +43,16 @@ def identifier(entry: Mapping[str, object], name: str) -> str:
     raise InvalidReplyError(f"the answer of the server has no valid {name!r}")
 
 
-def count(entry: Mapping[str, object], name: str, maximum: int = MOST) -> int:
-    """Return a whole number from 0 to a maximum.
+def count(entry: Mapping[str, object], name: str) -> int:
+    """Return a whole number from 0 to `MOST`.
 
     Raises:
         InvalidReplyError: it is something else.
     """
     value = entry.get(name)
-    if type(value) is int and 0 <= value <= maximum:
+    if type(value) is int and 0 <= value <= MOST:
         return value
-    raise InvalidReplyError(f"the answer of the server has no {name!r} from 0 to {maximum}")
+    raise InvalidReplyError(f"the answer of the server has no {name!r} from 0 to {MOST}")
 
 
 def address(entry: Mapping[str, object], name: str) -> str:

@@ -4,17 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Opcode = Literal[
-    "input",
-    "linear_transform",
-    "rotate",
-    "add",
-    "add_plain",
-    "mul",
-    "polynomial",
-    "drop_level",
-    "switch_ring",
-    "bootstrap",
-]
+    "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level",
+    "switch_ring", "bootstrap",
+]  # fmt: skip
 OPCODES: tuple[Opcode, ...] = get_args(Opcode)
 
 

@@ -45,12 +45,12 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
     if _unwatched(program):
         program.input.require_range(values)
     for batch in batches:
-        watch = _Watch(program)
+        checks = _RangeChecks(program)
         backend = ClearBackend(program.slots, program.operands.bootstraps)
         ring = program.input.log_n
         inputs = [backend.encrypt(row, program.input.level, ring) for row in program.pack(batch)]
         with np.errstate(over="ignore", invalid="ignore"):
-            outputs = execute(program, backend, inputs, watch.look)
+            outputs = execute(program, backend, inputs, checks.check)
         for number, output in enumerate(outputs):
             slot = int(np.nan_to_num(np.abs(output.values), nan=np.inf).argmax())
             value = float(output.values[slot])
@@ -59,7 +59,7 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
                 value, low, high = (
                     program.output.entry(each, element) for each in (value, -largest_output, largest_output)
                 )
-                raise OutOfRangeError("the output", value, low, high, approximated=watch.approximated)
+                raise OutOfRangeError("the output", value, low, high, approximated=checks.approximated)
 
 
 def _unwatched(program: Program) -> bool:
@@ -69,14 +69,14 @@ def _unwatched(program: Program) -> bool:
     return any(not any(each.name.startswith(one.label) for each in program.ranges) for one in fitted)
 
 
-class _Watch:
+class _RangeChecks:
     """Compares the operands of instructions with their ranges."""
 
     def __init__(self, program: Program) -> None:
         self.approximated = False
         self.ranges = {range_.result: range_ for range_ in program.ranges}
 
-    def look(self, step: Instruction, operands: list[ClearCiphertext]) -> None:
+    def check(self, step: Instruction, operands: list[ClearCiphertext]) -> None:
         """Called before every instruction."""
         before = self.approximated
         self.approximated |= step.opcode == "polynomial"

@@ -242,7 +242,7 @@ class Service(
             LimitError: the tenant has no room for the keys.
             BusyError: the server is shutting down, or the holder has just opened many sets.
         """
-        self.require_staying()
+        self.require_accepting()
         delay = self._openings.delay(holder_of(tenant, address))
         if delay:
             raise BusyError("many key sets were opened just now; ask again soon", retry_after=ceil(delay))
@@ -261,7 +261,7 @@ class Service(
         """
         return self._describe(self.store.get(identifier, tenant))
 
-    def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
+    def is_settled(self, identifier: str, tenant: str = NOBODY) -> bool:
         """Whether no bytes of a key set are being received; raises the errors of `keys`."""
         return not self.store.get(identifier, tenant).busy()
 
@@ -383,7 +383,7 @@ class Service(
         Raises:
             BusyError: they are not.
         """
-        self.require_staying()
+        self.require_accepting()
         waiting, _ = self.jobs.counts()
         if waiting >= self.jobs.waiting:
             raise BusyError(f"{waiting} evaluations wait")
@@ -394,7 +394,7 @@ class Service(
         """Return the maximum bytes of a message of any model."""
         return max(model.message.most_bytes for model in self.catalog.models.values())
 
-    def require_staying(self) -> None:
+    def require_accepting(self) -> None:
         """Check that the server accepts new work.
 
         Raises:

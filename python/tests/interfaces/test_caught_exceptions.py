@@ -13,7 +13,7 @@ REASONS = {
     "serve/evaluation/dispatch.py: _do": "the failure is an event, and the job's answer",
     "serve/http/request_checks.py: _answer": "the failure is an event; the client was answered",
     "serve/storage/external/copies.py: _fetch": "the failure is what waiting readers get",
-    "serve/workers/worker.py: obey": "the failure is the answer",
+    "serve/workers/worker.py: execute": "the failure is the answer",
 }
 """Why a function that goes on after any exception does not hide it, by file and name."""
 

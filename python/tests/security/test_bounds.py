@@ -15,7 +15,7 @@ MARGIN = 0.05
 
 @pytest.mark.parametrize(
     ("log_n", "weight"),
-    [(13, None), (15, 192), (15, 32), (16, 24)]
+    [(13, None), (15, 32), (16, 24)]
     + [pytest.param(log_n, None, marks=pytest.mark.full) for log_n in (10, 11, 12, 14, 15, 16, 17)]
     + [pytest.param(log_n, w, marks=pytest.mark.full) for w in (192, 32) for log_n in (16, 17)]
     + [pytest.param(17, 24, marks=pytest.mark.full)],

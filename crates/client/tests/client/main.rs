@@ -4,4 +4,5 @@
 
 mod arithmetic;
 mod fixture;
+mod line;
 mod vectors;

@@ -23,17 +23,9 @@ BLUE, SKY, VERMILION, PALE, GREY = "#0072B2", "#56B4E9", "#D55E00", "#c8d4e6", "
 SERVED = {"direct": (BLUE, "o"), "hoisted": (SKY, "s"), "several hops": (VERMILION, "^")}
 MARKERS = ("o", "s", "D", "x", "v", "<", ">", "h", "d", "P")
 COLOURS = (
-    "#000000",
-    "#E69F00",
-    "#009E73",
-    "#000000",
-    "#CC79A7",
-    "#D55E00",
-    "#56B4E9",
-    "#D55E00",
-    "#56B4E9",
+    "#000000", "#E69F00", "#009E73", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#D55E00", "#56B4E9",
     "#0072B2",
-)
+)  # fmt: skip
 """Colours of the published strategies, whose points can coincide: all but the last are drawn as outlines."""
 FORMATS = (".png", ".svg")
 NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywright[plot]'"

@@ -160,29 +160,9 @@ POSITIVE = {"Log", "Reciprocal", "Sqrt"}
 """Functions that are defined for positive values only."""
 
 INSIDE = {
-    "GlobalMaxPool",
-    "Greater",
-    "GreaterOrEqual",
-    "GroupNormalization",
-    "InstanceNormalization",
-    "LRN",
-    "LayerNormalization",
-    "Less",
-    "LessOrEqual",
-    "LpNormalization",
-    "Max",
-    "MaxPool",
-    "Min",
-    "Normalizer",
-    "PRelu",
-    "Pow",
-    "RMSNormalization",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMin",
-    "Softmax",
-}
+    "GlobalMaxPool", "Greater", "GreaterOrEqual", "GroupNormalization", "InstanceNormalization", "LRN",
+    "LayerNormalization", "Less", "LessOrEqual", "LpNormalization", "Max", "MaxPool", "Min", "Normalizer",
+    "PRelu", "Pow", "RMSNormalization", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
+    "ReduceMax", "ReduceMin", "Softmax",
+}  # fmt: skip
 """ONNX operator types composed of activations, which are named after the operator."""

@@ -311,18 +311,14 @@ class OperatorContext:
         node = Linear(shown, tuple(sums), tuple(sums.values()), offset, stride, self.name, separate)
         return EncryptedValue(self.graph.add(node), shape)
 
-    def select(
-        self, source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0
-    ) -> EncryptedValue:
-        """Return the elements with these numbers, in the shape of ``chosen``, times factors."""
-        if np.all(factors == 1.0):
-            numbers = BITS if self._are_bits(source, chosen) else source.numbers
-            if np.array_equal(chosen.ravel(), np.arange(source.size)):
-                return EncryptedValue(source.number, chosen.shape, numbers=numbers)
-            if source.order is not None and _permutes(chosen, source.size):
-                return EncryptedValue(source.number, chosen.shape, chosen, numbers=numbers)
-            return replace(self.linear(source, chosen.shape, picking(source, chosen)), numbers=numbers)
-        return self.linear(source, chosen.shape, picking(source, chosen, factors))
+    def select(self, source: EncryptedValue, chosen: Indices) -> EncryptedValue:
+        """Return the elements with these numbers, in the shape of ``chosen``."""
+        numbers = BITS if self._are_bits(source, chosen) else source.numbers
+        if np.array_equal(chosen.ravel(), np.arange(source.size)):
+            return EncryptedValue(source.number, chosen.shape, numbers=numbers)
+        if source.order is not None and _permutes(chosen, source.size):
+            return EncryptedValue(source.number, chosen.shape, chosen, numbers=numbers)
+        return replace(self.linear(source, chosen.shape, picking(source, chosen)), numbers=numbers)
 
     def _are_bits(self, source: EncryptedValue, chosen: Indices) -> bool:
         """Whether elements of the input are 0 or 1."""

@@ -20,14 +20,8 @@ LARGEST_POWER = 709.0
 """Its exponential is a number in double precision."""
 
 Transform = Literal[
-    "none",
-    "logistic",
-    "softmax",
-    "complement",
-    "opposite",
-    "exponential",
-    "isolation",
-]
+    "none", "logistic", "softmax", "complement", "opposite", "exponential", "isolation",
+]  # fmt: skip
 """How scores become probabilities or values: as they are; 1 / (1 + exp(-score)), with its complement for a
 single score of a classifier; softmax; a single score s as (1 - s, s), or as (-s, s); exp;
 2^-score, negative and less an offset."""

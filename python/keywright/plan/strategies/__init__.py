@@ -11,7 +11,7 @@ from keywright.plan.workload.workload import Group, Workload
 
 from . import powers
 from .policy import KeyPolicy
-from .rotation_patterns import OURS, TEXT, Reading, pattern_keys
+from .rotation_patterns import OURS, TEXT, Interpretation, pattern_keys
 from .routes import plan_routes
 
 Routes = Callable[[AutomorphismGroup, Group, Workload], dict[Automorphism, Sequence[Automorphism]]]
@@ -69,8 +69,8 @@ def _lowmem(
 class _PatternRoutes:
     """Decompositions of all rotations of a workload, computed once."""
 
-    def __init__(self, priority: Literal["memory", "time"], reading: Reading) -> None:
-        self.priority, self.reading = priority, reading
+    def __init__(self, priority: Literal["memory", "time"], interpretation: Interpretation) -> None:
+        self.priority, self.interpretation = priority, interpretation
         self._of: tuple[str, dict[Automorphism, Sequence[Automorphism]]] | None = None
 
     def __call__(
@@ -89,7 +89,7 @@ class _PatternRoutes:
             for a in workload.highest_levels
             if not a.conjugate
         }
-        result = pattern_keys(signed.values(), self.priority, self.reading).decompositions
+        result = pattern_keys(signed.values(), self.priority, self.interpretation).decompositions
         out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels}
         for a, step in signed.items():
             out[a] = [group.rotation(value) for value in result[step]]

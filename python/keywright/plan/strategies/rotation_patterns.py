@@ -2,9 +2,9 @@
 ePrint 2024/1948), on integers as published.
 
 A decomposition is a tuple of stored integers whose sum is the targets one. Where the pseudocode leaves a
-choice, the comments state the choice made here; `Reading` has the places where this project departs from the
-paper, each of which changes the number of keys. The sums are sums of rotation steps. The paper applies the
-algorithms to Galois exponents as well (its list rot2), where sums mean nothing: see
+choice, the comments state the choice made here; `Interpretation` has the places where this project departs
+from the paper, each of which changes the number of keys. The sums are sums of rotation steps. The paper
+applies the algorithms to Galois exponents as well (its list rot2), where sums mean nothing: see
 `docs/reproduction/keys.md`.
 """
 
@@ -21,7 +21,7 @@ five numbers."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class Interpretation:
     """Where the algorithms are followed to the letter of the paper, and where not.
 
     Attributes:
@@ -35,8 +35,8 @@ class Reading:
     every_offset: bool
 
 
-OURS = Reading(long_runs=False, every_offset=False)
-TEXT = Reading(long_runs=True, every_offset=True)
+OURS = Interpretation(long_runs=False, every_offset=False)
+TEXT = Interpretation(long_runs=True, every_offset=True)
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,11 @@ class PatternKeys:
     decompositions: Mapping[int, Decomposition]
 
 
-def find_symmetric_patterns(numbers: Iterable[int], reading: Reading = OURS) -> dict[int, list[int]]:
+def find_symmetric_patterns(
+    numbers: Iterable[int], interpretation: Interpretation = OURS
+) -> dict[int, list[int]]:
     """Algorithm 1: runs of sorted numbers with one difference, by difference."""
-    shortest = 3 if reading.long_runs else 2
+    shortest = 3 if interpretation.long_runs else 2
     ordered = sorted(set(numbers))
     patterns: dict[int, list[int]] = {}
     index = 0
@@ -117,7 +119,7 @@ def _subdivide(group: list[int]) -> list[list[int]]:
 
 
 def geometric_keys(
-    patterns: Mapping[int, Sequence[int]], reading: Reading = OURS
+    patterns: Mapping[int, Sequence[int]], interpretation: Interpretation = OURS
 ) -> dict[int, list[Decomposition]]:
     """Algorithm 4: for each number the sums of a power of two and an offset that is worth a key, powers of
     two first."""
@@ -132,7 +134,7 @@ def geometric_keys(
         kept.update(sums)
 
     for offset, numbers in patterns.items():
-        if (reading.every_offset or offset > 0) and len(numbers) > 4 and _consecutive(numbers, offset):
+        if (interpretation.every_offset or offset > 0) and len(numbers) > 4 and _consecutive(numbers, offset):
             for first, second in zip(numbers[::2], numbers[1::2], strict=False):
                 note(first, (first,))
                 note(second, (first, first, -offset) if offset else (first, first))
@@ -202,14 +204,14 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
 
 
 def pattern_keys(
-    numbers: Iterable[int], priority: Literal["memory", "time"], reading: Reading = OURS
+    numbers: Iterable[int], priority: Literal["memory", "time"], interpretation: Interpretation = OURS
 ) -> PatternKeys:
     """Run all algorithms: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time"
     the one of fewest rotations."""
     numbers = list(numbers)
     targets = [number for number in dict.fromkeys(numbers) if number]
-    symmetric = symmetric_keys(find_symmetric_patterns(numbers, reading))
-    geometric = geometric_keys(find_geometric_patterns(targets), reading)
+    symmetric = symmetric_keys(find_symmetric_patterns(numbers, interpretation))
+    geometric = geometric_keys(find_geometric_patterns(targets), interpretation)
     candidates = [merge(targets, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
 
     def hops(candidate: PatternKeys) -> int:

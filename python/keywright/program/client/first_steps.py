@@ -41,21 +41,10 @@ NUMBERS, TEXT = "numbers", "text"
 UNCHANGED = frozenset(["Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"])
 """Operators that keep ids as they are."""
 
-BEFORE = ALLOWED | frozenset(
-    [
-        "CumSum",
-        "FeatureVectorizer",
-        "GatherElements",
-        "Imputer",
-        "IsInf",
-        "LayerNormalization",
-        "Mod",
-        "OneHot",
-        "OneHotEncoder",
-        "Scaler",
-        "StringNormalizer",
-    ]
-)
+BEFORE = ALLOWED | frozenset([
+    "CumSum", "FeatureVectorizer", "GatherElements", "Imputer", "IsInf", "LayerNormalization", "Mod",
+    "OneHot", "OneHotEncoder", "Scaler", "StringNormalizer",
+])  # fmt: skip
 """Operators of first steps: those of last steps, and more."""
 
 

@@ -15,44 +15,12 @@ from numpy.typing import NDArray
 
 from keywright.program.arrays import Shape
 
-POINTWISE = frozenset(
-    [
-        "Abs",
-        "Add",
-        "Binarizer",
-        "Cast",
-        "Ceil",
-        "Clip",
-        "Div",
-        "Elu",
-        "Equal",
-        "Exp",
-        "Floor",
-        "Greater",
-        "GreaterOrEqual",
-        "Identity",
-        "LabelEncoder",
-        "Less",
-        "LessOrEqual",
-        "Log",
-        "Max",
-        "Min",
-        "Mul",
-        "Neg",
-        "Not",
-        "Reciprocal",
-        "Relu",
-        "Round",
-        "Sigmoid",
-        "Sign",
-        "Softplus",
-        "Sqrt",
-        "Sub",
-        "Sum",
-        "Tanh",
-        "Where",
-    ]
-)
+POINTWISE = frozenset([
+    "Abs", "Add", "Binarizer", "Cast", "Ceil", "Clip", "Div", "Elu", "Equal", "Exp", "Floor", "Greater",
+    "GreaterOrEqual", "Identity", "LabelEncoder", "Less", "LessOrEqual", "Log", "Max", "Min", "Mul", "Neg",
+    "Not", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softplus", "Sqrt", "Sub", "Sum", "Tanh",
+    "Where",
+])  # fmt: skip
 """Operators whose results have the shape that their operands broadcast to."""
 
 ALONG_AN_AXIS = {"ArgMax": 0, "ArgMin": 0, "LogSoftmax": -1, "LpNormalization": -1, "Softmax": -1}

@@ -20,7 +20,7 @@ from keywright.program.program import Program
 from keywright.runtime.executor import execute
 from keywright.runtime.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
 
-from .encoded_transforms import Transforms
+from .encoded_transforms import EncodedTransforms
 
 
 def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
@@ -74,7 +74,7 @@ class EncryptedBackend(
         self._largest: dict[int, float] = {}
         for way in (storage or {}).values():
             require_choice("storage", way, get_args(Storage))
-        self._transforms = Transforms(plan, storage or {})
+        self._transforms = EncodedTransforms(plan, storage or {})
 
     def with_keys(
         self, evaluator: Evaluator, on_step: Callable[[], object] | None = None

@@ -21,7 +21,7 @@ WIDEST_COEFFICIENT = 2.0**62
 """Coefficients of diagonals are words. Wider ones, of large weights, are encoded whatever was planned."""
 
 
-class Transforms:
+class EncodedTransforms:
     """Diagonals of a program, encoded for the primes that most key switches of their level remove.
 
     Args:

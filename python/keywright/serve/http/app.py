@@ -235,7 +235,7 @@ class Routes:
     async def _settle(self, name: str, tenant: str) -> None:
         """Wait briefly for the ranges that are being written."""
         deadline = anyio.current_time() + SETTLE_S
-        while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
+        while not self._service.is_settled(name, tenant) and anyio.current_time() < deadline:
             await anyio.sleep(SETTLE_S / 20)
 
     async def receive_part(self, request: Request) -> Response:
@@ -378,7 +378,7 @@ class Routes:
         if len(priority) != 1 or priority not in digits:
             raise BadRequestError("?priority= must be one digit")
         places = _places(request)
-        self._service.require_staying()
+        self._service.require_accepting()
         wait = _wait(request)
         evaluations = self._service.evaluations
         held = wait > 0 and evaluations.holds(size)

@@ -18,7 +18,7 @@ from typing import TypeVar, TypeVarTuple
 from anyio.to_thread import run_sync
 
 from keywright.serve.tenants.fair_queue import FairQueue
-from keywright.serve.tenants.holders import MANY, neighbourhood, of_largest, parsed
+from keywright.serve.tenants.holders import MANY, items_of_largest, neighbourhood, parse_address
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
@@ -96,7 +96,7 @@ class ConnectionSlots:
         self._held[slot] = None
         if len(self._held) <= self.most:
             return
-        victim = min(of_largest(list(self._held)), key=_credit)
+        victim = min(items_of_largest(list(self._held)), key=lambda slot: slot.until)
         # Its connection may take a while to end.
         self.leave(victim)
         victim.give_up()
@@ -178,7 +178,7 @@ class JobWaiters:
         self._waiting[mine] = None
         if len(self._waiting) > MAX_WAITING:
             # Of holders with as many, the newcomer's own goes.
-            large = of_largest(list(self._waiting))
+            large = items_of_largest(list(self._waiting))
             victim = mine if mine in large else large[0]
             del self._waiting[victim]
             victim.ended.set() if victim is mine else victim.tell()
@@ -231,7 +231,7 @@ class Pace:
             self._delay(address, waits=True)
 
     def _delay(self, address: str, *, waits: bool, what: str = "", full: bool = False) -> float:
-        if self._exempt and any(parsed(address) in network for network in self._exempt):
+        if self._exempt and any(parse_address(address) in network for network in self._exempt):
             return 0.0
         now, holder = self._clock(), neighbourhood(address)
         rate = REQUESTS_A_SECOND * self._times
@@ -278,7 +278,3 @@ class PacedListener(socket.socket):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             connection.close()
         raise BlockingIOError
-
-
-def _credit(slot: Slot) -> float:
-    return slot.until

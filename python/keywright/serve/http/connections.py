@@ -237,7 +237,7 @@ class Connection(H11Protocol):
         answer."""
         if self._takes:
             self._slot.until += self._held * min(1.0, len(data) / HELD_BYTES)
-            self._move(len(data))
+            self._add_credit(len(data))
         self._held = 0.0
         delay = self._reads.delay(self.client[0]) if self._reads and self.client else 0.0
         if delay > 0:
@@ -354,19 +354,19 @@ class Connection(H11Protocol):
         """Give the peer some seconds."""
         self.work()
         self._takes, self._slot.until = takes, self.loop.time() + seconds
-        self._timer = self.loop.call_at(self._slot.until, self._look)
+        self._timer = self.loop.call_at(self._slot.until, self._check_credit)
 
-    def _move(self, count: int) -> None:
+    def _add_credit(self, count: int) -> None:
         """Give credit for bytes that have moved."""
         until = self._slot.until + count / SLOWEST
         self._slot.until = min(until, max(self._slot.until, self.loop.time() + TIMEOUT_S))
 
-    def _look(self) -> None:
+    def _check_credit(self) -> None:
         """Abort the connection if its credit is used up."""
         if not self._takes:
             sent = max(self._sent, self._written - self.transport.get_write_buffer_size())
             self._sent, moved = sent, sent - self._sent
-            self._move(moved)
+            self._add_credit(moved)
         now = self.loop.time()
         if self._takes and self.flow.read_paused:
             # The server is slow, not the peer.
@@ -375,7 +375,7 @@ class Connection(H11Protocol):
         held = self._takes and self._held_since is not None
         until = max(self._slot.until + self._held * self._takes, now + GRACE_S * held)
         if until > now:
-            self._timer = self.loop.call_at(until, self._look)
+            self._timer = self.loop.call_at(until, self._check_credit)
         else:
             self.transport.abort()
 

@@ -155,10 +155,10 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
             self._ended.set()
 
     async def _serve(self) -> None:
-        asyncio.get_running_loop().set_exception_handler(self._complain)
+        asyncio.get_running_loop().set_exception_handler(self._report_shortage)
         await self._uvicorn.serve(sockets=[self._socket])
 
-    def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _report_shortage(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Report that descriptors are short, in a line now and then: every connection that was not accepted
         would be a traceback otherwise."""
         error = context.get("exception")

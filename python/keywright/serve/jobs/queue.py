@@ -12,7 +12,7 @@ from keywright.errors.service import REFUSALS, BusyError, EvaluationError, Serve
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import tenant_digest
 from keywright.serve.tenants.fair_queue import FairQueue
-from keywright.serve.tenants.holders import of_largest, sums
+from keywright.serve.tenants.holders import items_of_largest, totals_of
 
 from .job import Job, Reservation
 
@@ -110,7 +110,7 @@ class Jobs:
         """Return the ciphertexts of a job as a file, which exists within the context, unless the job is
         deleted; errors as for `content`."""
         with contextlib.ExitStack() as stack:
-            with self._of_known(job):
+            with self._missing_as_deleted(job):
                 path = stack.enter_context(self._objects.file([_message(job)]))
             yield path
 
@@ -127,11 +127,11 @@ class Jobs:
         with self._turn:
             if job.held:
                 return job.message
-        with self._of_known(job):
+        with self._missing_as_deleted(job):
             return self._objects.read(_message(job))
 
     @contextlib.contextmanager
-    def _of_known(self, job: Job) -> Iterator[None]:
+    def _missing_as_deleted(self, job: Job) -> Iterator[None]:
         """Say of a file that is missing that its job was deleted, if it was."""
         try:
             yield
@@ -252,12 +252,12 @@ class Jobs:
             OSError: the disk fails.
         """
         with self._turn:
-            if not self._is_to_be_kept(job):
+            if not self._is_still_held(job):
                 return
             message, state = job.message, job.state
         self._store(job, message)
         with self._turn:
-            kept = self._is_to_be_kept(job)
+            kept = self._is_still_held(job)
             if kept:
                 job.held, job.message = False, b""
         if not kept:
@@ -266,7 +266,7 @@ class Jobs:
         elif job.state != state:
             self._note(job, state=job.state, attempts=job.attempts)
 
-    def _is_to_be_kept(self, job: Job) -> bool:
+    def _is_still_held(self, job: Job) -> bool:
         """Whether a job is held, was not deleted and has not ended."""
         ended = job.answer or job.state not in ("waiting", "running")
         return job.held and not ended and job.identifier in self._jobs
@@ -292,10 +292,10 @@ class Jobs:
         """Take the next job, with the jobs of its keys that can be evaluated with it, and mark them as
         running. Waits for a job. Returns None after `close`."""
         with self._turn:
-            self._put_due()
+            self._queue_due()
             while self._queue.following(busy := self._busy()) is None and not self._ended:
                 self._turn.wait(self._pause() if len(self) else None)
-                self._put_due()
+                self._queue_due()
             if self._ended:
                 return None
             job = self._queue.take(busy)
@@ -323,7 +323,7 @@ class Jobs:
             return {name for name in self._rests if set(recent) - {name}}
         running = [job for job in self._jobs.values() if job.state == "running"]
         joined = {id(other) for job in running for other in job.others}
-        counts = sums(job for job in running if id(job) not in joined)
+        counts = totals_of(job for job in running if id(job) not in joined)
         half = math.ceil(self._workers / 2)
         return {name for name, count in counts.items() if count >= half and self._seen.keys() - {name}}
 
@@ -358,10 +358,10 @@ class Jobs:
                 each.state, each.attempts = "waiting", each.attempts - (not begun)
                 each.due = time.monotonic() + after
                 self._later.append(each)
-            self._put_due()
+            self._queue_due()
             self._turn.notify()
 
-    def _put_due(self) -> None:
+    def _queue_due(self) -> None:
         """Queue the jobs that have waited for as long as they should."""
         now = time.monotonic()
         due, self._later = (
@@ -436,7 +436,7 @@ class Jobs:
                     self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
                 job.message_bytes, job.message = 0, b""
                 if len(self._jobs) > MAX_ENDED and len(kept := self._kept()) > MAX_ENDED:
-                    surplus.append(min(of_largest(kept), key=lambda each: each.touched))
+                    surplus.append(min(items_of_largest(kept), key=lambda each: each.touched))
         if not known:
             if not job.held:
                 self._drop([_message(job), _answer(job)])

@@ -2,7 +2,7 @@
 
 A *holder* is a tenant, or without accounts a network address. All connections, key sets and evaluations of a
 client count for one holder, however many there are of them. If a shared resource is used up, the holder with
-the most of it gives way (`of_largest`), and where clients wait, holders share the time that is served
+the most of it gives way (`items_of_largest`), and where clients wait, holders share the time that is served
 (`fair_queue`).
 """
 
@@ -40,7 +40,7 @@ def holder_of(tenant: str, address: str = "") -> str:
     return f"{ADDRESS}{neighbourhood(address)}" if tenant == NOBODY else f"tenant {tenant}"
 
 
-def sums(items: Iterable[Held], size: Callable[[Held], int] = lambda _: 1) -> Counter[str]:
+def totals_of(items: Iterable[Held], size: Callable[[Held], int] = lambda _: 1) -> Counter[str]:
     """Return how much each holder has: the number of its items, or the sum of their sizes."""
     totals = Counter[str]()
     for item in items:
@@ -48,14 +48,14 @@ def sums(items: Iterable[Held], size: Callable[[Held], int] = lambda _: 1) -> Co
     return totals
 
 
-def of_largest(items: Sequence[Held], size: Callable[[Held], int] = lambda _: 1) -> list[Held]:
+def items_of_largest(items: Sequence[Held], size: Callable[[Held], int] = lambda _: 1) -> list[Held]:
     """Return the items of the holders that have the most."""
-    totals = sums(items, size)
+    totals = totals_of(items, size)
     most = max(totals.values(), default=0)
     return [item for item in items if totals[item.holder] == most]
 
 
-def parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def parse_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Parse an address of a socket.
 
     Raises:
@@ -69,7 +69,7 @@ def parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 def neighbourhood(address: str) -> str:
     """Return the part of an address that counts: the address itself, or the network of an IPv6 address."""
     try:
-        exact = parsed(address)
+        exact = parse_address(address)
     except ValueError:
         return address
     if isinstance(exact, ipaddress.IPv4Address):

@@ -13,7 +13,7 @@ from keywright.serve.jobs.queue import Jobs
 from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.quotas import Usage
 
-from .eviction import Rotation, one, size_of, victim_for
+from .eviction import Rotation, size_of, unit_size, victim_for
 from .uploaded import UploadedKeys
 
 TURN = 0.25
@@ -85,11 +85,11 @@ class Admission:
         """
         others, victims = [s for s in sets if s.placed and s is not uploaded], list[UploadedKeys]()
         full = len(others) >= self.capacity
-        victim = victim_for(uploaded, others, one, self._rotation) if full else None
+        victim = victim_for(uploaded, others, unit_size, self._rotation) if full else None
         if victim is not None:
             victims.append(victim)
             others.remove(victim)
-        elif full or self._rotation.is_spoken_for(uploaded, others, self.capacity - len(others)):
+        elif full or self._rotation.is_reserved(uploaded, others, self.capacity - len(others)):
             raise BusyError(
                 f"{self.capacity} key sets are in use, or wait for a place; ask again later",
                 retry_after=self._rotation.delay(uploaded),

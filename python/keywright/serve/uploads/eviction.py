@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from keywright.serve.tenants.holders import MANY, of_largest, sums
+from keywright.serve.tenants.holders import MANY, items_of_largest, totals_of
 
 from .uploaded import UploadedKeys
 
@@ -21,8 +21,8 @@ MAX_EMPTY = 1024
 """Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
 
 
-def one(uploaded: UploadedKeys) -> int:
-    """Return 1: sets are counted."""
+def unit_size(uploaded: UploadedKeys) -> int:
+    """Return 1, for a number of sets."""
     return 1
 
 
@@ -67,7 +67,7 @@ class Rotation:
             return None
         now, interval = time.monotonic(), self.interval(others)
         idle = [s for s in others if now - s.used >= self._turn and not s.busy()]
-        if idle and not self.is_spoken_for(uploaded, others, len(idle)):
+        if idle and not self.is_reserved(uploaded, others, len(idle)):
             return min(idle, key=lambda s: s.used)
         self._wait(uploaded, now)
         oldest = min(others, key=lambda s: s.since)
@@ -79,7 +79,7 @@ class Rotation:
         if len(self._line) < MANY:
             self._line[uploaded.holder] = now
 
-    def is_spoken_for(self, uploaded: UploadedKeys, others: Sequence[UploadedKeys], free: int) -> bool:
+    def is_reserved(self, uploaded: UploadedKeys, others: Sequence[UploadedKeys], free: int) -> bool:
         """Whether holders that asked before wait for all of the places that are free, so that this one waits,
         too. A holder that has a place comes after all of them."""
         now = time.monotonic()
@@ -129,14 +129,14 @@ def victim_for(
         size: how much of it a set has.
         rotation: the turns of holders that have as much.
     """
-    have = sums([uploaded, *others], size)
+    have = totals_of([uploaded, *others], size)
     # A client that pauses keeps its place against a holder that would have more places than it.
     stalled = [s for s in others if s.stalled() and not s.busy() and have[s.holder] >= have[uploaded.holder]]
-    if stalled and rotation.is_spoken_for(uploaded, others, len(stalled)):
+    if stalled and rotation.is_reserved(uploaded, others, len(stalled)):
         stalled = [s for s in stalled if s.holder == uploaded.holder]
     if stalled:
         return min(stalled, key=lambda s: (-have[s.holder], s.moved))
-    largest = of_largest(others, size)
+    largest = items_of_largest(others, size)
     if largest and have[largest[0].holder] > have[uploaded.holder]:
         idle = [s for s in largest if not s.busy()] or largest
         # Sets that are incomplete first.
@@ -149,6 +149,6 @@ def empty_victims(sets: Sequence[UploadedKeys]) -> list[UploadedKeys]:
     """Return the sets without bytes among a tenant's that give way to another one."""
     empty, victims = [s for s in sets if not s.placed and not s.busy()], list[UploadedKeys]()
     while len(empty) >= MAX_EMPTY:
-        victims.append(min(of_largest(empty), key=lambda s: s.used))
+        victims.append(min(items_of_largest(empty), key=lambda s: s.used))
         empty.remove(victims[-1])
     return victims

@@ -158,7 +158,7 @@ class PartWriter:
         except (OSError, ServeError) as error:
             if uploaded.gone:  # its bytes were missing for that reason
                 raise UnknownKeysError("these keys were deleted meanwhile") from error
-            self._store.lose_last_byte(uploaded)
+            self._store.drop_last_byte(uploaded)
             raise
         finally:
             uploaded.checking = False

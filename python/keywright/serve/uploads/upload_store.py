@@ -109,7 +109,7 @@ class UploadStore:
         uploaded = UploadedKeys(identifier, model, configuration, start, tenant, holder)
         uploaded.parts = stored.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
-        self._mend(uploaded)
+        self._cut_overlaps(uploaded)
         uploaded.boundaries = set(uploaded.parts) - {0}
         # The records do not say which parts clients wrote to the storage themselves.
         uploaded.unseen = self.objects.sign("", 1, 1) is not None
@@ -120,9 +120,9 @@ class UploadStore:
         if max(ends, default=0) > configuration.key_bytes or (uploaded.digest and not uploaded.ready):
             self.delete(uploaded, "damaged")
         elif uploaded.whole and not uploaded.ready:
-            self.lose_last_byte(uploaded)
+            self.drop_last_byte(uploaded)
 
-    def _mend(self, uploaded: UploadedKeys) -> None:
+    def _cut_overlaps(self, uploaded: UploadedKeys) -> None:
         """Shorten objects that already contain the beginning of the next one: a process ended while it joined
         the two."""
         end, last = 0, 0
@@ -406,7 +406,7 @@ class UploadStore:
         try:
             kept = self.objects.keep(uploaded.names)
         except OSError:
-            self._recollect(uploaded)
+            self._reread_sizes(uploaded)
             raise
         if kept != uploaded.names:
             with uploaded.lock:
@@ -429,14 +429,14 @@ class UploadStore:
         self._records.set_digest(uploaded.identifier, digest)
         uploaded.digest, uploaded.ready = digest, True
 
-    def _recollect(self, uploaded: UploadedKeys) -> None:
+    def _reread_sizes(self, uploaded: UploadedKeys) -> None:
         """Read the sizes of all objects of a set again after they could not be joined."""
         sizes = self.objects.sizes(uploaded.name(0)[:-DIGITS])
         with uploaded.lock:
             uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in sizes.items()}
-            self._mend(uploaded)
+            self._cut_overlaps(uploaded)
 
-    def lose_last_byte(self, uploaded: UploadedKeys) -> None:
+    def drop_last_byte(self, uploaded: UploadedKeys) -> None:
         """Remove the last byte of a complete set: when it arrives again, the set is checked."""
         if not uploaded.whole:
             return

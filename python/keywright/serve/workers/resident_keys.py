@@ -18,7 +18,7 @@ from keywright._units import format_bytes
 from keywright.errors.choices import require_integer
 from keywright.errors.service import LimitError
 from keywright.plan.memory.machine import SHARE, available_bytes
-from keywright.serve.tenants.holders import sums
+from keywright.serve.tenants.holders import totals_of
 
 from .key_cache import KeyCache
 
@@ -253,7 +253,7 @@ class ResidentKeys:
 
     def _candidates(self, loaded: _ResidentSet) -> list[str]:
         """Return the sets that may be evicted for another one."""
-        totals = sums([*self._sets.values(), loaded], lambda each: each.size)
+        totals = totals_of([*self._sets.values(), loaded], lambda each: each.size)
         mean, lately = totals.total() / len(totals), time.monotonic() - LATELY_S
         return [
             name for name, each in self._sets.items() if totals[each.holder] >= mean or each.used < lately

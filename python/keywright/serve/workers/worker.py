@@ -70,18 +70,18 @@ class Engine:
     """
 
     def __init__(self, answers: BinaryIO, passing: socket.socket | None) -> None:
-        self._answers, self._passing, self._saying = answers, passing, threading.Lock()
+        self._answers, self._passing, self._responding = answers, passing, threading.Lock()
         self._runners: dict[str, tuple[Served, ServedRunner]] = {}
         self.cancelled: str | None = None
         self._resident = resident_bytes()
 
-    def say(self, **answer: object) -> None:
+    def respond(self, **answer: object) -> None:
         """Write an answer."""
-        with self._saying:
+        with self._responding:
             self._answers.write(json.dumps(answer).encode() + b"\n")
             self._answers.flush()
 
-    def obey(self, order: Order) -> None:
+    def execute(self, order: Order) -> None:
         """Run an order and report its outcome."""
         begun = time.process_time()
         answer = b""
@@ -101,13 +101,13 @@ class Engine:
         else:
             answer = end.pop("bytes", answer)
             end |= {"size": len(answer), "processor": time.process_time() - begun}
-            with self._saying:
+            with self._responding:
                 self._answers.write(json.dumps({"end": end}).encode() + b"\n" + answer)
                 self._answers.flush()
 
     def _refuse(self, error: ServeError, begun: float, **more: str) -> None:
         """Report an order that failed, which began after so much processor time."""
-        self.say(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
+        self.respond(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
 
     def do_check(self, order: Order) -> dict[str, object]:
         """Read a complete key set, which checks every residue, checksum and security bound."""
@@ -181,7 +181,7 @@ class Engine:
         """Hand the memory of keys to the service."""
         assert self._passing is not None
         socket.send_fds(self._passing, [b"k"], [descriptor])
-        self.say(loaded=seconds)
+        self.respond(loaded=seconds)
 
     def _runner(self, order: Order) -> tuple[Served, ServedRunner]:
         """Return a model or an index, and the same in memory."""
@@ -216,7 +216,7 @@ class Steps:
         now = time.perf_counter()
         if now - self._told >= TELL_EVERY_S:
             self._told = now
-            self._engine.say(step=self._done)
+            self._engine.respond(step=self._done)
         self._engine.require(self._order)
 
 
@@ -265,7 +265,7 @@ class KeyLoading:
             # The head of the set and of its first key.
             incoming.wait(0, model.keys.first_key)
         # The keys keep what they call: a method of this object, which has the keys, would keep both for ever.
-        arrive = partial(_arrive, self._require, incoming)
+        arrive = partial(_wait_for_bytes, self._require, incoming)
         return EvaluationKeys.load_shared(self._path, model.parameters, steps, arrive)
 
     def wait(self) -> None:
@@ -299,14 +299,16 @@ class KeyLoading:
                 os.close(descriptor)
 
 
-def _arrive(require: Callable[[], object], incoming: IncomingFile | None, begin: int, end: int) -> None:
+def _wait_for_bytes(
+    require: Callable[[], object], incoming: IncomingFile | None, begin: int, end: int
+) -> None:
     """Wait for bytes of the keys' file."""
     require()
     if incoming is not None:
         incoming.wait(begin, end)
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Let the process that reads requests, and the one that checks key sets, go first."""
     with contextlib.suppress(OSError, AttributeError):  # refused, or Windows
         os.nice(PRIORITY)
@@ -328,10 +330,10 @@ def main(passing: int | None, gives_way: bool) -> None:
     Args:
         passing: the socket's descriptor, through which descriptors of keys pass; None without sealed shared
             memory.
-        gives_way: see `give_way`.
+        gives_way: see `lower_priority`.
     """
     if gives_way:
-        give_way()
+        lower_priority()
     # Output of a library must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -339,7 +341,7 @@ def main(passing: int | None, gives_way: bool) -> None:
     engine, orders = Engine(answers, sharing), queue.Queue[Order]()
     threading.Thread(target=_read, args=(sys.stdin.buffer, engine, orders), daemon=True).start()
     while True:
-        engine.obey(orders.get())
+        engine.execute(orders.get())
 
 
 def _read(lines: BinaryIO, engine: Engine, orders: queue.Queue[Order]) -> None:

@@ -56,7 +56,8 @@ class Worker:
 
     Args:
         keys: the key sets of the machine.
-        gives_way: whether requests and checks go before what the process computes, see `worker.give_way`.
+        gives_way: whether requests and checks go before what the process computes, as with
+            `worker.lower_priority`.
 
     Attributes:
         keys: the key sets of the machine.

@@ -303,9 +303,9 @@ def test_connections_that_cannot_be_accepted_are_a_line_and_no_tracebacks(
         context = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many")}
         loop = asyncio.new_event_loop()
         for _ in range(1000):
-            server._complain(loop, context)
+            server._report_shortage(loop, context)
         assert caplog.text == ""
-        server._complain(loop, {"message": "another", "exception": ValueError("x")})
+        server._report_shortage(loop, {"message": "another", "exception": ValueError("x")})
         assert "another" in caplog.text
         loop.close()
     assert sum("descriptors" in event for event in events) == 1
@@ -328,7 +328,7 @@ def test_the_server_asks_for_its_own_reports(thin: Model, tmp_path: Path) -> Non
         assert ask(server, "GET", "/health")[0] == 200
         # Other requests, such as those of the fixture, come with the same handler.
         assert callbacks
-        assert set(callbacks) == {server._complain}
+        assert set(callbacks) == {server._report_shortage}
     service.close()
 
 

@@ -9,10 +9,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 from keywright.serve import Server, Service
+from tests.serve.uploads.relay import answer, relaying
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
@@ -41,47 +41,22 @@ HELD = {
 """Requests whose answers never arrive, and which share of them reaches the server."""
 
 
-def relay(connection: socket.socket, server: Server, what: str, held: threading.Event) -> None:
-    """Pass on a request and its answer, unless the request is held."""
+def holding(server: Server, what: str, held: threading.Event) -> contextlib.AbstractContextManager[int]:
+    """The port of a relay that passes on requests and answers, but for one that it holds."""
     begin, share = HELD[what]
-    with contextlib.suppress(OSError), connection, socket.create_connection(server.server_address) as there:
-        data = connection.recv(1 << 16)
-        length = re.search(rb"(?i)content-length: (\d+)", data)
-        while len(data.partition(b"\r\n\r\n")[2]) < (int(length[1]) if length else 0):
-            data += connection.recv(1 << 16)
-        if re.match(begin, data):
-            there.sendall(data[: int(share * len(data))])
-            if share == 1:
-                there.recv(1)
-            held.set()
-            connection.recv(1)
+
+    def pass_on(number: int, request: bytes, client: socket.socket, there: socket.socket) -> None:
+        if not re.match(begin, request):
+            there.sendall(request)
+            answer(client, there)
             return
-        there.sendall(data)
-        while more := there.recv(1 << 16):
-            connection.sendall(more)
+        there.sendall(request[: int(share * len(request))])
+        if share == 1:
+            there.recv(1)
+        held.set()
+        client.recv(1)
 
-
-@contextlib.contextmanager
-def holding(server: Server, what: str, held: threading.Event) -> Iterator[int]:
-    """The port of a relay that holds a request."""
-    threads: list[threading.Thread] = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def listen() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    arguments = (listener.accept()[0], server, what, held)
-                    threads.append(threading.Thread(target=relay, args=arguments))
-                    threads[-1].start()
-
-        listening = threading.Thread(target=listen)
-        listening.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            for thread in (listening, *threads):
-                thread.join()
+    return relaying(server, pass_on)
 
 
 @pytest.mark.usefixtures("interruptible")

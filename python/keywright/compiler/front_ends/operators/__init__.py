@@ -40,29 +40,10 @@ from .reductions import (
     running_sum,
 )
 
-ANY_ORDER = frozenset(
-    [
-        *ACTIVATIONS,
-        *MOVES,
-        "Add",
-        "And",
-        "Attention",
-        "Cast",
-        "Div",
-        "Einsum",
-        "Gemm",
-        "MatMul",
-        "Mul",
-        "Not",
-        "Or",
-        "ReduceMean",
-        "ReduceSum",
-        "Reshape",
-        "Resize",
-        "Softmax",
-        "Sub",
-    ]
-)
+ANY_ORDER = frozenset([
+    *ACTIVATIONS, *MOVES, "Add", "And", "Attention", "Cast", "Div", "Einsum", "Gemm", "MatMul", "Mul", "Not",
+    "Or", "ReduceMean", "ReduceSum", "Reshape", "Resize", "Softmax", "Sub",
+])  # fmt: skip
 """Operators that read values whose elements are stored in any order; others get them in row-major order."""
 
 MASKABLE = frozenset(["Add", "Attention", "Reshape", "Softmax"])

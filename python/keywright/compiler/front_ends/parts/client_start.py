@@ -46,38 +46,16 @@ CLEAR = frozenset(
 )
 """Operators that a start may have and nothing else."""
 
-ENCRYPTED = COMPARED | frozenset(
-    [
-        "ArrayFeatureExtractor",
-        "LinearClassifier",
-        "LogSoftmax",
-        "LpNormalization",
-        "Normalizer",
-        "ReduceL1",
-        "ReduceL2",
-        "ReduceLogSum",
-        "ReduceLogSumExp",
-        "SVMClassifier",
-        "Softmax",
-    ]
-)
+ENCRYPTED = COMPARED | frozenset([
+    "ArrayFeatureExtractor", "LinearClassifier", "LogSoftmax", "LpNormalization", "Normalizer", "ReduceL1",
+    "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "SVMClassifier", "Softmax",
+])  # fmt: skip
 EITHER = (ONLY_HERE | {"IsInf", "Mod"}) - ENCRYPTED - CLEAR
 """Operators without an encrypted form that belong to the start if a matrix or the like follows."""
 
-MOVING = frozenset(
-    [
-        "Cast",
-        "Concat",
-        "Flatten",
-        "Identity",
-        "Reshape",
-        "Slice",
-        "Split",
-        "Squeeze",
-        "Transpose",
-        "Unsqueeze",
-    ]
-)
+MOVING = frozenset([
+    "Cast", "Concat", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze",
+])  # fmt: skip
 """Operators without weights that join the client's values."""
 
 

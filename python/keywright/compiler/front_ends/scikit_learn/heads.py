@@ -12,18 +12,10 @@ from keywright.errors.network import RefusalError
 from .transformers import FUNCTIONS, write_transformer
 from .writer import Writer
 
-KINDS = frozenset(
-    [
-        "AdaBoostClassifier",
-        "CalibratedClassifierCV",
-        "MultiOutputClassifier",
-        "StackingClassifier",
-        "StackingRegressor",
-        "TransformedTargetRegressor",
-        "VotingClassifier",
-        "VotingRegressor",
-    ]
-)
+KINDS = frozenset([
+    "AdaBoostClassifier", "CalibratedClassifierCV", "MultiOutputClassifier", "StackingClassifier",
+    "StackingRegressor", "TransformedTargetRegressor", "VotingClassifier", "VotingRegressor",
+])  # fmt: skip
 """Estimators that consist of others, by class."""
 
 SOFTMAX = frozenset(["LinearDiscriminantAnalysis", "LogisticRegression", "LogisticRegressionCV"])

@@ -20,7 +20,7 @@ from .writer import Feature, Table, Writer
 UNSEEN_TEXT = "\1 unseen"
 
 
-def encoder(writer: Writer, transformer: Any, table: Table) -> list[Feature]:
+def encoder(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
     """Add OneHotEncoder, OrdinalEncoder or TargetEncoder."""
     known = [list(each) for each in transformer.categories_]
     strict = getattr(transformer, "handle_unknown", "ignore") == "error"
@@ -33,7 +33,7 @@ def encoder(writer: Writer, transformer: Any, table: Table) -> list[Feature]:
     return _blocks(writer, transformer, known, unseen, indices)
 
 
-def bins(writer: Writer, transformer: Any, table: Table) -> list[Feature]:
+def bins(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
     """Add KBinsDiscretizer."""
     known, indices = [], []
     for feature, edges in zip(table, transformer.bin_edges_, strict=True):

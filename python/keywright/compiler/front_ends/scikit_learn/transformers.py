@@ -177,14 +177,6 @@ def _holes(writer: Writer, transformer: Any, table: Table, path: str) -> list[Fe
     return outcome
 
 
-def _encoded(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    return lookup_tables.encoder(writer, transformer, table)
-
-
-def _binned(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    return lookup_tables.bins(writer, transformer, table)
-
-
 def _columns(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
     _require_no_weights(transformer, path)
     outcome: list[Feature] = []
@@ -314,46 +306,29 @@ RULES: dict[str, Rule] = {
     "FeatureUnion": _union,
     "FunctionTransformer": _function,
     "IncrementalPCA": _components,
-    "KBinsDiscretizer": _binned,
+    "KBinsDiscretizer": lookup_tables.bins,
     "LinearDiscriminantAnalysis": _discriminants,
     "MaxAbsScaler": _largest,
     "MinMaxScaler": _extremes,
     "MissingIndicator": _holes,
     "Normalizer": _normed,
-    "OneHotEncoder": _encoded,
-    "OrdinalEncoder": _encoded,
+    "OneHotEncoder": lookup_tables.encoder,
+    "OrdinalEncoder": lookup_tables.encoder,
     "PCA": _components,
     "PolynomialFeatures": _powers,
     "PowerTransformer": _power,
     "RobustScaler": _robust,
     "SimpleImputer": _imputed,
     "StandardScaler": _standard,
-    "TargetEncoder": _encoded,
+    "TargetEncoder": lookup_tables.encoder,
     "TruncatedSVD": _components,
 }
-TAKES_TEXT = frozenset(
-    [
-        "ColumnTransformer",
-        "FeatureUnion",
-        "FunctionTransformer",
-        "MissingIndicator",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "SimpleImputer",
-        "TargetEncoder",
-    ]
-)
-CLEAR = frozenset(
-    [
-        "Binarizer",
-        "FunctionTransformer",
-        "KBinsDiscretizer",
-        "MissingIndicator",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PowerTransformer",
-        "SimpleImputer",
-        "TargetEncoder",
-    ]
-)
+TAKES_TEXT = frozenset([
+    "ColumnTransformer", "FeatureUnion", "FunctionTransformer", "MissingIndicator", "OneHotEncoder",
+    "OrdinalEncoder", "SimpleImputer", "TargetEncoder",
+])  # fmt: skip
+CLEAR = frozenset([
+    "Binarizer", "FunctionTransformer", "KBinsDiscretizer", "MissingIndicator", "OneHotEncoder",
+    "OrdinalEncoder", "PowerTransformer", "SimpleImputer", "TargetEncoder",
+])  # fmt: skip
 """Transformers that clients compute."""

@@ -1,7 +1,6 @@
 //! Switches between rings against their definition, and against decryption over the integers.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
-use keywright_ring::{Coefficient, Evaluation, Poly, Seed, StreamId};
+use keywright_ring::{Coefficient, Evaluation, Poly};
 use keywright_ring_testing::rng;
 use keywright_rlwe::{
     AddMessage, EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySequence, KeySpec, Parameters,
@@ -10,6 +9,8 @@ use keywright_rlwe::{
 };
 use num_bigint::BigInt;
 use proptest::prelude::*;
+
+use crate::fixture::{error, uniform};
 
 /// A chain of rings of degrees `2^13`, `2^12`, `2^11`, `2^10`. Not secure.
 fn parameters() -> Parameters {
@@ -105,31 +106,6 @@ fn down_is_component_0_over_the_integers() {
         let bound = noise::bound(noise::ring_down(ring, &uses));
         assert!(seen <= bound && seen >= bound / 6.0, "2^{from} to 2^{to}: {seen} of {bound}");
     }
-}
-
-/// Largest error of `output` against `expected`, which must be the same at every prime.
-fn error(secret: &SecretKey, output: &RlweCiphertext, expected: &Poly<Evaluation>) -> f64 {
-    let parameters = secret.parameters();
-    let mut difference = output.clone();
-    for (i, limb) in difference.polys[0].limbs_mut().enumerate() {
-        parameters.ring().backend().sub_assign(parameters.modulus(i), limb, expected.limb(i));
-    }
-    let centred = |i: usize, poly: &Poly<Coefficient>| -> Vec<i64> {
-        poly.limb(i).iter().map(|&c| parameters.modulus(i).centered(c)).collect()
-    };
-    let poly = decrypt(secret, &difference, output.level() + 1);
-    let first = centred(0, &poly);
-    (1..=output.level()).for_each(|i| assert_eq!(centred(i, &poly), first, "prime {i} disagrees"));
-    first.iter().map(|c| c.unsigned_abs()).max().unwrap() as f64
-}
-
-fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> {
-    let mut poly = Poly::unspecified(parameters.n(), level + 1);
-    for (i, limb) in poly.limbs_mut().enumerate() {
-        let id = StreamId { object: 99, digit: 0, limb: i as u16 };
-        parameters.ring().backend().expand_uniform(&Seed([byte; 32]), id, parameters.modulus(i), limb);
-    }
-    poly
 }
 
 /// The decryption of a ciphertext modulo every prime, in coefficient form.

@@ -1,19 +1,16 @@
 //! Keys of a list: in its order, with the two keys of an ephemeral secret made together.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ring::{Evaluation, Poly};
 use keywright_ring_testing::rng;
 use keywright_rlwe::{
-    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
-    RlweError, SecretKey, Security, noise, raise_modulus,
+    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, RlweError, SecretKey,
+    noise, raise_modulus,
 };
 
+use crate::fixture::insecure;
+
 fn parameters() -> Parameters {
-    let literal = ParametersLiteral {
-        security: Security::InsecureForExperiments,
-        ..ParametersLiteral::from_bits(10, &[50, 45, 45], &[50, 50]).unwrap()
-    };
-    Parameters::new(literal).unwrap()
+    insecure(10, &[50, 45, 45], &[50, 50])
 }
 
 #[test]

@@ -9,7 +9,11 @@ use std::{env, fs};
 use keywright_client::{ClientLiteral, ClientParameters, Layout};
 use keywright_rlwe::SecretDistribution;
 
-const HEADER: &str = include_str!("../include/keywright_client.h");
+mod alone;
+#[path = "../../../client/tests/client/line.rs"]
+mod line;
+
+const HEADER: &str = include_str!("../../include/keywright_client.h");
 
 /// The static library that cargo built with this test.
 fn library() -> PathBuf {
@@ -33,8 +37,8 @@ fn compile(sources: &[&str], program: &Path) {
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 }
 
-/// A file of parameters of a client at `N = 2^12`.
-fn client_parameters(folder: &Path) -> PathBuf {
+/// The parameters of a client at `N = 2^12`.
+fn client_parameters(layout: Layout) -> Vec<u8> {
     let mut identity = [0; 20];
     identity[0] = 12;
     let parameters = ClientParameters::new(ClientLiteral {
@@ -44,7 +48,7 @@ fn client_parameters(folder: &Path) -> PathBuf {
         scale: 1 << 54,
         fraction_bits: 30,
         max: 1 << 30,
-        layout: Layout::Slots { log_slots: 11, complex: true },
+        layout,
         identity,
         entry_identity: identity,
         estimate: [0; 3],
@@ -52,15 +56,20 @@ fn client_parameters(folder: &Path) -> PathBuf {
     .unwrap();
     let mut bytes = Vec::new();
     parameters.write_to(&mut bytes).unwrap();
+    bytes
+}
+
+/// A file of such parameters, with slots.
+fn parameter_file(folder: &Path) -> PathBuf {
     let file = folder.join("client_parameters.kw");
-    fs::write(&file, bytes).unwrap();
+    fs::write(&file, client_parameters(Layout::Slots { log_slots: 11, complex: true })).unwrap();
     file
 }
 
 #[test]
 fn the_example_runs() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let (file, program) = (client_parameters(&folder), folder.join("client_example"));
+    let (file, program) = (parameter_file(&folder), folder.join("client_example"));
     compile(&["examples/client.c"], &program);
     let run = Command::new(&program).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
@@ -76,29 +85,10 @@ fn the_program_for_devices_makes_the_known_objects() {
     fs::create_dir_all(&folder).unwrap();
     let (file, program) = (folder.join("parameters.kw"), folder.join("known"));
     compile(&["../capi-bare/examples/known.c", "tests/known.c"], &program);
-    let lines = include_str!("../../../vectors/client.txt").lines();
     let mut seen = 0;
-    for line in lines.filter(|line| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap() >> 30 == 0) {
-        let f: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
-        let mut identity = [0xA5; 20];
-        identity[..4].copy_from_slice(&[f[0] as u8, 1, 0, 1]);
-        let literal = ClientLiteral {
-            log_n: f[0] as u32,
-            modulus: f[1],
-            secret: SecretDistribution::Ternary,
-            scale: f[2],
-            fraction_bits: f[3] as u32,
-            max: 1 << f[3],
-            layout: match f[4] {
-                0 => Layout::Coefficients,
-                form => Layout::Slots { log_slots: f[5] as u32, complex: form == 2 },
-            },
-            identity,
-            entry_identity: identity,
-            estimate: [1.0, 2.0, 3.0].map(f64::to_bits),
-        };
+    for f in line::lines().into_iter().filter(|f| f[1] >> 30 == 0) {
         let mut bytes = Vec::new();
-        ClientParameters::new(literal).unwrap().write_to(&mut bytes).unwrap();
+        line::parameters(&f).write_to(&mut bytes).unwrap();
         fs::write(&file, bytes).unwrap();
         let answers = f[6..].iter().map(u64::to_string);
         let status = Command::new(&program).arg(&file).arg(f[3].to_string()).args(answers).status().unwrap();
@@ -113,7 +103,7 @@ fn the_program_for_devices_makes_the_known_objects() {
 fn children_of_a_process_draw_apart() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fork");
     fs::create_dir_all(&folder).unwrap();
-    let (file, program) = (client_parameters(&folder), folder.join("fork"));
+    let (file, program) = (parameter_file(&folder), folder.join("fork"));
     compile(&["tests/fork.c"], &program);
     let run = Command::new(&program).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
@@ -122,7 +112,7 @@ fn children_of_a_process_draw_apart() {
 
 #[test]
 fn the_header_declares_what_the_library_has() {
-    let source = include_str!("../src/lib.rs");
+    let source = include_str!("../../src/lib.rs");
     let defined = source.lines().filter_map(|line| line.split("extern \"C\" fn kw_").nth(1));
     let mut count = 0;
     for name in defined.map(|rest| rest.split('(').next().unwrap()) {

@@ -7,8 +7,9 @@ use keywright_capi::{
     Handle, kw_client_capacity, kw_client_encrypt, kw_client_free, kw_client_generate, kw_last_error,
 };
 use keywright_capi_bare::ARGUMENT;
-use keywright_client::{Client, ClientLiteral, ClientParameters, Layout};
-use keywright_rlwe::SecretDistribution;
+use keywright_client::{Client, Layout};
+
+use crate::client_parameters;
 
 /// A client, and the results of calls from within a sink.
 struct Within {
@@ -37,23 +38,7 @@ unsafe extern "C" fn ignore(_: *mut c_void, _: *const u8, _: usize) -> c_int {
 
 #[test]
 fn a_call_within_a_call_is_refused_and_ends_with_it() {
-    let mut identity = [0; 20];
-    identity[0] = 12;
-    let parameters = ClientParameters::new(ClientLiteral {
-        log_n: 12,
-        modulus: (1 << 60) - (1 << 18) + 1,
-        secret: SecretDistribution::Ternary,
-        scale: 1 << 54,
-        fraction_bits: 30,
-        max: 1 << 30,
-        layout: Layout::Coefficients,
-        identity,
-        entry_identity: identity,
-        estimate: [0; 3],
-    })
-    .unwrap();
-    let mut bytes = Vec::new();
-    parameters.write_to(&mut bytes).unwrap();
+    let bytes = client_parameters(Layout::Coefficients);
     let mut client = null_mut();
     // SAFETY: pointers of this function.
     let code = unsafe { kw_client_generate(bytes.as_ptr(), bytes.len(), 0, None, null_mut(), &mut client) };

@@ -1,5 +1,4 @@
 //! Keys that are only partly in memory, with operations on several threads.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,15 +7,17 @@ use std::thread;
 
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
-use keywright_rlwe::derive::{DerivationPlan, DerivedKeys, MasterKeys, MasterParameters};
+use keywright_rlwe::derive::{DerivationPlan, DerivedKeys, MasterKeys};
 use keywright_rlwe::residency::{Each, KeyLoader, KeyStore, Loaders, Stop};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeyLayout, KeySpec, Parameters, ParametersLiteral, RlweError,
-    SecretKey, StoredKey, SwitchingKey, UniformPart,
+    EvaluationKeys, KeyElement, KeyGenerator, KeyLayout, KeySpec, Parameters, RlweError, SecretKey,
+    StoredKey, SwitchingKey,
 };
 
+use crate::fixture::{insecure, masters, same};
+
 fn parameters() -> Parameters {
-    Parameters::new(ParametersLiteral::from_bits(10, &[55, 40, 40], &[55, 55]).unwrap().insecure()).unwrap()
+    insecure(10, &[55, 40, 40], &[55, 55])
 }
 
 /// Keys that are copied, and how often.
@@ -66,15 +67,6 @@ fn keys(parameters: &Parameters, specs: &[KeySpec]) -> Vec<SwitchingKey> {
     let secret = SecretKey::sample(parameters, &mut rng(1)).unwrap();
     let mut generator = KeyGenerator::new(&secret, rng(2));
     specs.iter().map(|spec| generator.switching_key(spec).unwrap()).collect()
-}
-
-fn same(a: &SwitchingKey, b: &SwitchingKey) -> bool {
-    let uniform = match (a.uniform(), b.uniform()) {
-        (UniformPart::Stored(a), UniformPart::Stored(b)) => a == b,
-        (UniformPart::Seeded(a), UniformPart::Seeded(b)) => a.0 == b.0,
-        _ => false,
-    };
-    uniform && a.spec() == b.spec() && a.b_rows() == b.b_rows()
 }
 
 /// A store of `count` keys of one size, `fitting` of which fit, for a program that uses them in access.
@@ -308,7 +300,7 @@ fn a_store_is_dropped_under_a_lock_that_its_loader_waits_for() {
 fn a_derivation_that_was_interrupted_goes_on() {
     let p = parameters();
     let targets = specs(&p, 9);
-    let plan = Arc::new(DerivationPlan::new(&masters(&p), &targets, 64).unwrap());
+    let plan = Arc::new(DerivationPlan::new(&ladder(&p), &targets, 64).unwrap());
     let expected: Vec<_> = plan.derive(0..targets.len()).map(Result::unwrap).collect();
     let mut derivation = plan.derive(0..targets.len());
     // Before every fifth row.
@@ -328,11 +320,8 @@ fn a_derivation_that_was_interrupted_goes_on() {
     assert!(derived.iter().zip(&expected).all(|(a, b)| same(a, b)));
 }
 
-fn masters(p: &Parameters) -> MasterKeys {
-    let secret = SecretKey::sample(p, &mut rng(1)).unwrap();
-    let chain = MasterParameters::from_bits(p, &[55, 55]).unwrap();
-    let elements: Vec<u64> = [1, 4].iter().map(|&step| rotation_element(p.log_n(), step)).collect();
-    MasterKeys::generate(&chain, &secret, rng(4), &elements, 2).unwrap()
+fn ladder(p: &Parameters) -> MasterKeys {
+    masters(p, &[55, 55], &SecretKey::sample(p, &mut rng(1)).unwrap(), &[1, 4])
 }
 
 #[test]
@@ -343,7 +332,7 @@ fn parts_of_a_derivation_have_the_bytes_of_the_whole() {
         let element = KeyElement::Galois(rotation_element(p.log_n(), step));
         KeySpec::new(&p, element, 1, 1, true)
     }));
-    let plan = Arc::new(DerivationPlan::new(&masters(&p), &specs, 64).unwrap());
+    let plan = Arc::new(DerivationPlan::new(&ladder(&p), &specs, 64).unwrap());
     let layouts = plan.keys().unwrap();
     assert_eq!(layouts.len(), specs.len());
     let whole: Vec<_> = plan.derive(0..specs.len()).map(Result::unwrap).collect();
@@ -366,7 +355,7 @@ fn parts_of_a_derivation_have_the_bytes_of_the_whole() {
 fn keys_are_forgotten_and_derived_again_beside_keys_that_are_read() {
     let p = parameters();
     let targets = specs(&p, 12);
-    let masters = masters(&p);
+    let masters = ladder(&p);
     let plan = Arc::new(DerivationPlan::new(&masters, &targets, 64).unwrap());
     let expected: Vec<_> = plan.derive(0..targets.len()).map(Result::unwrap).collect();
     let relinearization = KeySpec::new(&p, KeyElement::Relinearization, 2, 1, true);

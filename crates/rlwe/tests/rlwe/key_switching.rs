@@ -1,114 +1,19 @@
 //! Every kind of key switch against its definition, with the error within the derived bound.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 
-use keywright_ring::{Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element};
+use keywright_ring::{galois_inverse, rotation_element};
 use keywright_ring_testing::rng;
 use keywright_rlwe::{
     Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
     RlweCiphertext, RlweError, SecretKey, Security, SwitchingKey, decrypt, noise, raise_modulus,
 };
 
-/// A wide q_0, narrow primes, three special primes; small enough in bits per level to be quick, not secure.
+use crate::fixture::{check_switch, insecure, switch, uniform};
+
+/// A wide q_0, narrow primes, three special primes.
 fn parameters(log_n: u32) -> Parameters {
-    Parameters::new(
-        ParametersLiteral::from_bits(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50])
-            .unwrap()
-            .insecure(),
-    )
-    .unwrap()
-}
-
-fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> {
-    let mut poly = Poly::unspecified(parameters.n(), level + 1);
-    for (i, limb) in poly.limbs_mut().enumerate() {
-        let id = StreamId { object: 99, digit: 0, limb: i as u16 };
-        parameters.ring().backend().expand_uniform(&Seed([byte; 32]), id, parameters.modulus(i), limb);
-    }
-    poly
-}
-
-/// `c s'` modulo the first primes, where `s'` is the element's source secret, after the element's automorphism.
-fn expected(
-    secret: &SecretKey,
-    element: KeyElement,
-    c: &Poly<Evaluation>,
-    source: Option<&SecretKey>,
-) -> Poly<Evaluation> {
-    let parameters = secret.parameters();
-    let backend = parameters.ring().backend();
-    let mut out = Poly::unspecified(c.n(), c.limb_count());
-    for (i, limb) in out.limbs_mut().enumerate() {
-        let m = parameters.modulus(i);
-        let s = source.unwrap_or(secret).limb(i);
-        backend.mul(m, c.limb(i), s, limb);
-        match element {
-            KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => {
-                let input = limb.to_vec();
-                backend.permute(&parameters.automorphism(g).unwrap(), &input, limb);
-            }
-            KeyElement::Relinearization => {
-                let input = limb.to_vec();
-                backend.mul(m, &input, s, limb);
-            }
-            KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {}
-            other => unreachable!("{other} is tested with the rings"),
-        }
-    }
-    out
-}
-
-/// Largest centred coefficient of `decrypt(switched) - expected`, which must be small at every prime.
-fn error(secret: &SecretKey, switched: &RlweCiphertext, expected: &Poly<Evaluation>) -> f64 {
-    let parameters = secret.parameters();
-    let mut difference = switched.clone();
-    for (i, limb) in difference.polys[0].limbs_mut().enumerate() {
-        parameters.ring().backend().sub_assign(parameters.modulus(i), limb, expected.limb(i));
-    }
-    let limbs = difference.level() + 1;
-    let coefficients = decrypt(secret, &difference, limbs);
-    let first: Vec<i64> = coefficients.limb(0).iter().map(|&c| parameters.modulus(0).centered(c)).collect();
-    for i in 1..limbs {
-        let m = parameters.modulus(i);
-        assert!(
-            coefficients.limb(i).iter().zip(&first).all(|(&c, &f)| m.centered(c) == f),
-            "prime {i} disagrees"
-        );
-    }
-    first.iter().map(|c| c.unsigned_abs()).max().unwrap() as f64
-}
-
-fn switch(key: &SwitchingKey, c: &Poly<Evaluation>, coalesce: usize) -> Result<RlweCiphertext, RlweError> {
-    let parameters = key.parameters();
-    let plan = parameters.switch_plan(key.spec(), c.limb_count() - 1, coalesce, false)?;
-    let decomposed = Decomposed::new(parameters, plan, c)?;
-    let automorphism = match key.spec().element {
-        KeyElement::Galois(g) => Some(parameters.automorphism(g)?),
-        _ => None,
-    };
-    let finish = [Finish { addend: [None, None], automorphism: automorphism.as_deref() }];
-    let rows = decomposed.rows_of(key, coalesce)?;
-    Ok(decomposed.switch(&[(key, rows)], &finish).remove(0))
-}
-
-fn check(
-    secret: &SecretKey,
-    key: &SwitchingKey,
-    level: usize,
-    coalesce: usize,
-    source: Option<&SecretKey>,
-) -> (f64, f64) {
-    let parameters = secret.parameters();
-    let c = uniform(parameters, level, level as u8 + 1);
-    let switched = switch(key, &c, coalesce).unwrap();
-    let plan = parameters.switch_plan(key.spec(), level, coalesce, false).unwrap();
-    let seen = error(secret, &switched, &expected(secret, key.spec().element, &c, source));
-    let bound = noise::bound(noise::key_switch(parameters, &plan, key));
-    assert!(seen <= bound, "{:?} level {level} coalesce {coalesce}: error {seen} above {bound}", key.spec());
-    // The bound is not vacuous: a typical maximum over N coefficients is 4 to 5 deviations of 9.
-    assert!(seen >= bound / 6.0, "{:?}: error {seen} suspiciously below {bound}", key.spec());
-    (seen, bound)
+    insecure(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50])
 }
 
 #[test]
@@ -141,7 +46,7 @@ fn every_level_alpha_and_special() {
                     let key = generator.switching_key(&spec).unwrap();
                     assert_eq!(key.bytes(), spec.bytes(&parameters).unwrap());
                     for level in 0..=key_level {
-                        check(&secret, &key, level, 1, None);
+                        check_switch(&secret, &key, level, 1, None);
                         cases += 1;
                     }
                 }
@@ -165,7 +70,7 @@ fn coalesced_rows_serve_coarser_digits() {
                 let plan = parameters.switch_plan(&spec, level, coalesce, false);
                 let Ok(plan) = plan else { continue };
                 assert_eq!(plan.layout.digits.len(), (level + 1).div_ceil(coalesce));
-                check(&secret, &key, level, coalesce, None);
+                check_switch(&secret, &key, level, coalesce, None);
                 used += usize::from(plan.mod_down.removed.len() > 2);
             }
         }
@@ -193,8 +98,8 @@ fn keys_of_different_rows_share_a_plan() {
             parameters.switch_plan(key.spec(), level, coalesce, false).unwrap()
         };
         assert!(Arc::ptr_eq(&plan(&fine, 2), &plan(&coarse, 1)));
-        check(&secret, &fine, level, 2, None);
-        check(&secret, &coarse, level, 1, None);
+        check_switch(&secret, &fine, level, 2, None);
+        check_switch(&secret, &coarse, level, 1, None);
     }
 }
 
@@ -287,8 +192,8 @@ fn secret_to_secret_and_full_size() {
     let key = generator.switching_key_from(&other, 1, &spec).unwrap();
     // q_0 has 60 bits, so the first digit holds four primes.
     assert_eq!(key.digits(), &[0..4, 4..8]);
-    check(&secret, &key, 7, 1, Some(&other));
-    check(&secret, &key, 2, 1, Some(&other));
+    check_switch(&secret, &key, 7, 1, Some(&other));
+    check_switch(&secret, &key, 2, 1, Some(&other));
     assert!(generator.switching_key(&spec).is_err());
 }
 

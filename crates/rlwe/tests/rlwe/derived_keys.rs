@@ -1,20 +1,20 @@
 //! Keys derived from master keys against their definition: the error of every row, and of rotations with them, is
 //! within the derived bounds.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use keywright_ring::{Evaluation, Poly, RingError, Seed, StreamId, galois_inverse, rotation_element};
+use keywright_ring::{Evaluation, Poly, RingError, galois_inverse, rotation_element};
 use keywright_ring_testing::rng;
 use keywright_rlwe::derive::{DerivationTree, MasterKeys, MasterParameters};
 use keywright_rlwe::{
-    Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
-    RlweCiphertext, RlweError, SecretKey, SwitchingKey, UniformPart, decrypt, noise,
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey,
+    SwitchingKey, UniformPart, noise,
 };
 use proptest::prelude::*;
 
-/// Four ciphertext primes, two special primes; small for speed, not secure.
+use crate::fixture::{check_switch, insecure, masters, same};
+
+/// Four ciphertext primes, two special primes.
 fn parameters(log_n: u32) -> Parameters {
-    Parameters::new(ParametersLiteral::from_bits(log_n, &[50, 40, 40, 40], &[55, 55]).unwrap().insecure())
-        .unwrap()
+    insecure(log_n, &[50, 40, 40, 40], &[55, 55])
 }
 
 /// Largest centred coefficient of a small polynomial in evaluation form, which must be the same integer modulo every
@@ -61,40 +61,6 @@ fn row_error(secret: &SecretKey, key: &SwitchingKey) -> f64 {
     worst
 }
 
-/// The error of rotating a uniform polynomial with a key, and its bound.
-fn rotation_error(secret: &SecretKey, key: &SwitchingKey, level: usize) -> (f64, f64) {
-    let parameters = key.parameters();
-    let (ring, backend) = (parameters.ring(), parameters.ring().backend());
-    let KeyElement::Galois(g) = key.spec().element else { panic!("not a Galois key") };
-    let mut c = Poly::unspecified(parameters.n(), level + 1);
-    for (i, limb) in c.limbs_mut().enumerate() {
-        let id = StreamId { object: 98, digit: 0, limb: i as u16 };
-        backend.expand_uniform(&Seed([level as u8; 32]), id, parameters.modulus(i), limb);
-    }
-    let plan = parameters.switch_plan(key.spec(), level, 1, false).unwrap();
-    let decomposed = Decomposed::new(parameters, plan.clone(), &c).unwrap();
-    let automorphism = parameters.automorphism(g).unwrap();
-    let finish = [Finish { addend: [None, None], automorphism: Some(&automorphism) }];
-    let rows = decomposed.rows_of(key, 1).unwrap();
-    let mut switched: RlweCiphertext = decomposed.switch(&[(key, rows)], &finish).remove(0);
-    for (i, limb) in switched.polys[0].limbs_mut().enumerate() {
-        let (mut product, mut image) = (vec![0; c.n()], vec![0; c.n()]);
-        backend.mul(ring.modulus(i), c.limb(i), secret.limb(i), &mut product);
-        backend.permute(&automorphism, &product, &mut image);
-        backend.sub_assign(ring.modulus(i), limb, &image);
-    }
-    let error = ring.forward(decrypt(secret, &switched, level + 1));
-    let primes: Vec<usize> = (0..=level).collect();
-    (largest(parameters, &primes, &error), noise::bound(noise::key_switch(parameters, &plan, key)))
-}
-
-/// Master keys for the rotations by `steps`, a ladder.
-fn masters(parameters: &Parameters, extra: &[u32], secret: &SecretKey, steps: &[i64]) -> MasterKeys {
-    let chain = MasterParameters::from_bits(parameters, extra).unwrap();
-    let elements: Vec<u64> = steps.iter().map(|&k| rotation_element(parameters.log_n(), k)).collect();
-    MasterKeys::generate(&chain, secret, rng(7), &elements, parameters.max_level()).unwrap()
-}
-
 fn specs(parameters: &Parameters, steps: &[i64], level: usize, alpha: usize) -> Vec<KeySpec> {
     let spec = |&k| {
         let element = KeyElement::Galois(rotation_element(parameters.log_n(), k));
@@ -116,9 +82,7 @@ fn check(secret: &SecretKey, key: &SwitchingKey) {
     assert!(seen <= bound, "{:?}: error {seen} above {bound}", key.spec());
     assert!(seen >= bound / 6.0, "{:?}: error {seen} suspiciously below {bound}", key.spec());
     for level in 0..=key.spec().level {
-        let (seen, bound) = rotation_error(secret, key, level);
-        assert!(seen <= bound, "{:?} at {level}: error {seen} above {bound}", key.spec());
-        assert!(seen >= bound / 6.0, "{:?} at {level}: error {seen} suspiciously below {bound}", key.spec());
+        check_switch(secret, key, level, 1, None);
     }
 }
 
@@ -191,8 +155,7 @@ fn a_secure_set() {
     let bound = noise::bound(key.error_variance());
     let seen = row_error(&secret, key);
     assert!(seen <= bound && seen >= bound / 6.0, "{seen} of {bound}");
-    let (seen, bound) = rotation_error(&secret, key, 10);
-    assert!(seen <= bound && seen >= bound / 6.0, "{seen} of {bound}");
+    check_switch(&secret, key, 10, 1, None);
     // One more extra prime exceeds the bound: no master key at the top has all of them.
     let chain = MasterParameters::from_bits(&parameters, &[61, 61, 61, 61]).unwrap();
     let all = KeySpec {
@@ -208,18 +171,8 @@ fn a_secure_set() {
     assert!(matches!(error, RlweError::Insecure { bound: 868, .. }), "{error}");
 }
 
-fn same(a: &[SwitchingKey], b: &[SwitchingKey]) -> bool {
-    let uniform = |key: &SwitchingKey| match key.uniform() {
-        UniformPart::Stored(rows) => rows.clone(),
-        UniformPart::Seeded(_) => panic!("a derived key is stored"),
-    };
-    a.len() == b.len()
-        && a.iter().zip(b).all(|(a, b)| {
-            a.spec() == b.spec()
-                && a.b_rows() == b.b_rows()
-                && uniform(a) == uniform(b)
-                && a.error_variance() == b.error_variance()
-        })
+fn all_same(a: &[SwitchingKey], b: &[SwitchingKey]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
 /// Evicted keys come back bit for bit, alone or with others, on any number of threads.
@@ -232,11 +185,11 @@ fn derived_again_they_are_the_same() {
     let first = derive(&masters, &targets);
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for threads in [1, 3] {
-        assert!(same(&first, &pool(threads).install(|| derive(&masters, &targets))));
+        assert!(all_same(&first, &pool(threads).install(|| derive(&masters, &targets))));
     }
     // Two at once.
     let (left, right) = rayon::join(|| derive(&masters, &targets), || derive(&masters, &targets));
-    assert!(same(&first, &left) && same(&first, &right));
+    assert!(all_same(&first, &left) && all_same(&first, &right));
     // A set of derived keys is an ordinary set.
     let mut keys = EvaluationKeys::new(&parameters);
     for key in first {
