@@ -351,6 +351,7 @@ CASES: dict[str, Case] = {
             )
         )
     },
+    "a product without an arrow": Case([node("Einsum", "x w", equation="ij,jk")], (4,), {"w": drawn(4, 3)}),
     "a slice of all samples": Case(
         [HEAD, node("Slice", "t zero most zero")],
         (4,),

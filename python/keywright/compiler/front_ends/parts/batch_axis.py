@@ -69,7 +69,8 @@ def require_independent(model: onnx.ModelProto) -> None:
         shape = next((shapes[name] for name in sources if name in shapes and name not in constants), None)
         if shape is None or node.domain not in ("", "ai.onnx"):
             continue
-        crossed = [axis for axis in _axes(node, len(shape), constants, opset) if shape[axis] in names]
+        along = _axes(node, len(shape), constants, opset)
+        crossed = [axis for axis in along if 0 <= axis < len(shape) and shape[axis] in names]
         results = [[axis for axis in shapes.get(name, ()) if axis in names] for name in node.output]
         if crossed or any(len(each) > 1 for each in results):
             how = f"computes along axis {crossed[0]}, the axis of" if crossed else "joins every two of"
@@ -98,12 +99,13 @@ def _axes(
     elif node.op_type in FROM:
         yield from range(attributes.get("axis", -1) % max(rank, 1), rank)
     elif node.op_type == "Einsum":
-        sources, _, result = attributes["equation"].decode().replace(" ", "").partition("->")
-        yield from [axis for axis, letter in enumerate(sources.split(",")[0][:rank]) if letter not in result]
+        sources, arrow, result = attributes.get("equation", b"").decode().replace(" ", "").partition("->")
+        first = sources.split(",")[0]
+        yield from [axis for axis, letter in enumerate(first) if arrow and letter not in result]
     elif node.op_type == "Flatten":
         yield from [0] if attributes.get("axis", 1) in (0, -rank) else []
     elif node.op_type == "Gemm":
-        yield 0 if attributes.get("transA", 0) else 1
+        yield 0 if attributes.get("transA", 0) else rank - 1
     elif node.op_type in ("CumSum", "Slice"):
         yield from _named(node, rank, constants)
     elif node.op_type.startswith("Reduce"):
@@ -114,8 +116,10 @@ def _named(node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProt
     """Yield the axes that operands name: that of CumSum, and those of which Slice leaves something out; none
     if they are computed."""
     known = [array_of(constants[n]).ravel().tolist() if n in constants else None for n in node.input[1:]]
+    if not known:
+        return
     if node.op_type == "CumSum":
-        yield from [axis % rank for axis in known[0] or []]
+        yield from [axis % max(rank, 1) for axis in known[0] or []]
     elif len(known) > 1 and known[0] is not None:
         count = len(known[0])
         ends, axes, steps = (
@@ -126,7 +130,7 @@ def _named(node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProt
         )
         for start, end, axis, step in zip(known[0], ends, axes, steps, strict=False):
             if (start, step) != (0, 1) or end < WHOLE - 1:
-                yield axis % rank
+                yield axis % max(rank, 1)
 
 
 def _reduced(
