@@ -321,8 +321,7 @@ class FitReport:
                 f"loosest fit is {loosest(self.activations)}; state what is allowed by error={alone}"
             )
         results += [
-            f"behind the client's last steps, {each}: these steps amplify errors of the scores; require "
-            "smaller ones by error=, or use the scores"
+            f"behind the client's last steps, {each}; state what is allowed by error="
             for each in self.outputs.answers
             if each.large
         ]

@@ -305,10 +305,10 @@ CASES: dict[str, Case] = {
     ),
     # The axis of samples.
     **{
-        f"{operator} along the samples": Case(
+        f"{operator} {sources} along the samples": Case(
             [HEAD, node(operator, sources, "y", **attributes)],
             (4,),
-            {**EYE, "zero": np.array([0], np.int64)},
+            {**EYE, "zero": np.array([0]), "last": np.array([-1])},
             refused="axis 0, the axis of the samples",
             outputs={"y": INT64 if operator == "ArgMax" else FLOAT},
             opset=18,
@@ -321,8 +321,42 @@ CASES: dict[str, Case] = {
             ("ReduceMax", "t", {}),
             ("LpNormalization", "t", {"axis": 0}),
             ("Gather", "t zero", {"axis": 0}),
+            ("CumSum", "t zero", {}),
+            ("Flatten", "t", {"axis": 0}),
+            ("Slice", "t zero last zero", {}),
+            ("Slice", "t last zero zero last", {}),
         )
     },
+    **{
+        f"{operator} {sources}, of every two samples": Case(
+            [
+                node("Transpose", "x", "c"),
+                node("Unsqueeze", "x zero", "r"),
+                node("Unsqueeze", "x one", "s"),
+                last,
+            ],
+            (4,),
+            {"zero": np.array([0]), "one": np.array([1])},
+            refused="the samples, and encrypted samples are independent",
+        )
+        for operator, sources, last in (
+            (last.op_type, " ".join(last.input), last)
+            for last in (
+                node("MatMul", "x c"),
+                node("MatMul", "c x"),
+                node("Gemm", "x x", transA=1),
+                node("Sub", "r s"),
+                node("Einsum", "x x", equation="ni,mi->nm"),
+                node("Einsum", "x", equation="ni->i"),
+            )
+        )
+    },
+    "a product without an arrow": Case([node("Einsum", "x w", equation="ij,jk")], (4,), {"w": drawn(4, 3)}),
+    "a slice of all samples": Case(
+        [HEAD, node("Slice", "t zero most zero")],
+        (4,),
+        {**EYE, "zero": np.array([0]), "most": np.array([2**63 - 1])},
+    ),
     "a mean over one sample": Case(
         [node("ReduceMean", "x axes")], (3, 4), {"axes": np.array([0, 1], np.int64)}, opset=18, batch=1
     ),
@@ -402,6 +436,15 @@ CASES: dict[str, Case] = {
         outputs={"y": INT32},
         kind=INT32,
         samples=INTEGERS,
+    ),
+    "integers below 0": Case(
+        [node("Sub", "x c")],
+        (4,),
+        {"c": np.array([3], np.uint64)},
+        refused="of this size wrap",
+        outputs={"y": TensorProto.UINT64},
+        kind=TensorProto.UINT64,
+        samples=INTEGERS + 11,
     ),
     "integers as numbers": Case(
         [node("Cast", "x", "t", to=FLOAT), node("Div", "t c")],
@@ -484,6 +527,21 @@ def test_a_model_is_what_the_runtime_computes_or_refused(name: str) -> None:
             [np.asarray(part, np.float64).reshape(len(samples), -1) for part in parts], 1
         )
     agree(outputs, case.expected(model))
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.refused is None])
+def test_compiled_samples_are_those_of_the_runtime_together(name: str) -> None:
+    """What the runtime computes of all samples at once are the rows that it computes of each."""
+    case = CASES[name]
+    model = case.model()
+    try:
+        together = case.run(model, case.data) if case.batch == "N" else []
+    except ort.capi.onnxruntime_pybind11_state.RuntimeException:
+        return  # it takes one sample
+    for place, each in enumerate(together):
+        assert len(each) == len(case.data)
+        alone = np.concatenate([case.run(model, sample[None])[place] for sample in case.data])
+        agree(each.astype(np.float64), alone.astype(np.float64))
 
 
 def agree(outputs: Array, expected: Array) -> None:

@@ -1,7 +1,7 @@
 """Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,7 @@ OPEN_SIZE = (
     "the size of its result depends on encrypted values; end the model before it, and compute the rest after "
     "decryption"
 )
+FUNCTION = "it is a function of the model: write it out by onnx.inliner.inline_local_functions"
 RANDOM = "predictions need no random numbers; export the model in evaluation mode"
 ADVICE = {
     operator: advice
@@ -163,8 +164,7 @@ class _Importer:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
                 if result.hides:
-                    what = "an encrypted mask" if result.masked is None else "a mask of minus infinity"
-                    text = f"output {value.name!r} has {what}, and no Softmax behind it"
+                    text = f"output {value.name!r} has {result.hiding}, and no Softmax behind it"
                     self.reasons.append(RefusalError(text))
                 outcome.append(self._row_major(result, value.name))
             elif not self.reasons:
@@ -246,7 +246,7 @@ class _Importer:
         sources = [self.values[source] if source else None for source in node.input]
         try:
             if any(entry.HasField("g") for entry in node.attribute):  # it may read encrypted values
-                raise _unsupported(node, name)
+                raise _unsupported(node, name, self.model.functions)
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, name, sources)
                 return
@@ -256,7 +256,7 @@ class _Importer:
             )
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
-                raise _unsupported(node, name)
+                raise _unsupported(node, name, self.model.functions)
             kinds = [
                 self.kinds.get(source, 0)
                 for source in node.input
@@ -285,7 +285,7 @@ class _Importer:
     def _check_operator(self, node: onnx.NodeProto, name: str) -> None:
         known = node.op_type in OPERATORS or node.op_type in ONLY_HERE or node.op_type == "Constant"
         if not known:  # a client's operator may be valid, except for a refused node before it
-            self.reasons.append(_unsupported(node, name))
+            self.reasons.append(_unsupported(node, name, self.model.functions))
 
     def _stand_in(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
         source = next((s for s in sources if isinstance(s, EncryptedValue)), None)
@@ -326,5 +326,9 @@ def _usable(values: Vector) -> bool:
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
-def _unsupported(node: onnx.NodeProto, name: str) -> RefusalError:
-    return unsupported_operator(name, node.op_type, ADVICE.get(node.op_type, ""))
+def _unsupported(
+    node: onnx.NodeProto, name: str, functions: Iterable[onnx.FunctionProto]
+) -> RefusalError:
+    advice = ADVICE.get(node.op_type, "")
+    own = any((each.domain, each.name) == (node.domain, node.op_type) for each in functions)
+    return unsupported_operator(name, node.op_type, FUNCTION if own else advice)

@@ -79,6 +79,13 @@ class EncryptedValue:
         return self.masked is not None or self.gate or self.shown is not None
 
     @property
+    def hiding(self) -> str:
+        """What hides elements, in words."""
+        if self.masked is not None:
+            return "a mask of minus infinity"
+        return "an encrypted mask, 0 or at most -10,000 by an input of 0 and 1 (smaller ones are numbers)"
+
+    @property
     def size(self) -> int:
         """Number of elements."""
         return int(np.prod(self.shape, dtype=np.int64))
@@ -338,8 +345,7 @@ class OperatorContext:
         `RefusalError`."""
         for index, value in enumerate(self._operands):
             if isinstance(value, EncryptedValue) and value.hides:
-                what = "an encrypted mask" if value.masked is None else "a mask of minus infinity"
-                raise self.refuse(f"operand {index}", f"a value with {what}", "a Softmax behind it")
+                raise self.refuse(f"operand {index}", f"a value with {value.hiding}", "a Softmax behind it")
 
     def row_major(self, source: EncryptedValue) -> EncryptedValue:
         """Return a value whose elements are stored in row-major order."""

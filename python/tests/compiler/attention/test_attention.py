@@ -116,7 +116,7 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     constants: dict[str, Any] = {}
     if len(letters) == 2:
         constants["w"] = RNG.normal(size=[sizes[a] for a in letters[1]]).astype(np.float32)
-    model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
+    model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants, batch=1)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
     expected = reference(model, sample[None])
     outputs = run_clear(compiler.compile_program(model, TARGET), sample)

@@ -177,3 +177,32 @@ def test_any_arithmetic_of_bits_becomes_a_mask(seed: int) -> None:
     above = "Greater" if numbers[1] > numbers[0] else "Less"
     choice = [node(above, [name, "between"], ["b"]), node("Where", ["b", "none", "infinity"], ["g"]), SUM]
     require_exact([*steps, *choice], more)
+
+
+KEPT = np.array([True, False, True, False])
+READERS: dict[str, list[onnx.NodeProto]] = {
+    "nothing": [node("Identity", ["s"], ["y"])],
+    "a matrix": [node("MatMul", ["s", "sums"], ["y"])],
+    "a function": [node("Relu", ["s"], ["y"])],
+    "a sum": [node("Reshape", ["s", "row"], ["r"]), node("Add", ["r", "x"], ["y"])],
+}
+"""What reads a value "s" without a softmax."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("number", [-1.0, -1e4, -1e9])
+@pytest.mark.parametrize("operands", [["kept", "x", "number"], ["kept", "number", "x"]])
+def test_numbers_as_large_as_masks_are_numbers_without_a_softmax(
+    reader: str, number: float, operands: list[str]
+) -> None:
+    more = {"kept": KEPT, "number": np.float32(number), "sums": np.ones((TOKENS, 1), np.float32)}
+    more["row"] = np.array([-1, TOKENS])
+    nodes = [node("Where", operands, ["s"]), *READERS[reader]]
+    read = {name for each in nodes for name in each.input}
+    model = build_model(nodes, (TOKENS,), {name: array for name, array in more.items() if name in read})
+    samples = number * np.random.default_rng(1).normal(size=(5, TOKENS)).astype(np.float32)
+    imported = import_model(model)
+    assert not imported.reasons
+    outputs = imported.graph.evaluate(samples.astype(np.float64))[imported.graph.output]
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": samples})
+    assert np.abs(outputs.reshape(expected.shape) - expected).max() < 1e-5 * abs(number)

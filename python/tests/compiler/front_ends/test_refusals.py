@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.inliner
 import pytest
 from keywright import compiler
 from keywright.compiler import approximating, arrangement
@@ -124,6 +125,19 @@ def test_the_way_out_is_named_for_families_of_operators(build: Build, operator: 
     ]
     refusals = reasons(build(nodes, (4,), {"m": np.eye(4, dtype=np.float32)}))
     assert any(operator in str(each) and way in str(each) for each in refusals), refusals
+
+
+def test_functions_of_a_model_are_named(build: Build) -> None:
+    model = build([node("Neg", ["x"], ["y"])], (4,))
+    model.graph.node[0].CopyFrom(helper.make_node("twice", ["x"], ["y"], domain="own"))
+    body = [helper.make_node("Add", ["a", "a"], ["b"])]
+    opsets = [helper.make_opsetid("", 17)]
+    model.functions.append(helper.make_function("own", "twice", ["a"], ["b"], body, opsets))
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    target = compiler.Target(slots=16, levels=3)
+    with pytest.raises(ModelRefusedError, match=r"twice is not supported; it is a function of the model"):
+        compiler.compile_program(model, target)
+    compiler.compile_program(onnx.inliner.inline_local_functions(model), target)
 
 
 def test_dynamic_shapes(build: Build) -> None:

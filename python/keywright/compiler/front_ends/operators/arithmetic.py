@@ -103,7 +103,13 @@ def _selected(
         if isinstance(value, EncryptedValue) and isinstance(other, Constant):
             constant = np.asarray(other.array, np.float64)
             if constant.size == 1 and constant.item() <= HIDDEN:
-                return summed(context, value, Constant(np.where(hidden, constant.item(), 0.0)))
+                masked = summed(context, value, Constant(np.where(hidden, constant.item(), 0.0)))
+                if masked.hides:
+                    return masked
+                # A softmax alone reads the mask; the number takes the place of the value for others.
+                (moved,) = move(context)
+                before = masked.before_mask
+                return replace(moved, before_mask=before) if isinstance(moved, EncryptedValue) else moved
     return move(context)
 
 

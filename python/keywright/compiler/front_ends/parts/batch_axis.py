@@ -18,10 +18,16 @@ ALONG = {
     "ArgMin": 0,
     "Concat": 0,
     "Gather": 0,
+    "GatherElements": 0,
     "LpNormalization": -1,
+    "MatMul": -1,
+    "Split": 0,
     "TopK": -1,
 }
 """Operators that compute, choose or join along one axis, with the axis that they have by default."""
+
+WHOLE = 1 << 31
+"""Ends of slices from here on leave nothing out."""
 
 FROM = frozenset(["LayerNormalization", "RMSNormalization"])
 """Operators that compute over all axes from one on; the last by default."""
@@ -45,6 +51,9 @@ def require_independent(model: onnx.ModelProto) -> None:
             names.add(axes[0].dim_param)
     if not names:
         return
+    del named.graph.value_info[:]  # whose axes may have names of their own
+    for value in named.graph.output:
+        value.type.tensor_type.ClearField("shape")
     try:
         graph = onnx.shape_inference.infer_shapes(named, data_prop=True).graph
     except (onnx.shape_inference.InferenceError, ValueError):
@@ -60,12 +69,15 @@ def require_independent(model: onnx.ModelProto) -> None:
         shape = next((shapes[name] for name in sources if name in shapes and name not in constants), None)
         if shape is None or node.domain not in ("", "ai.onnx"):
             continue
-        crossed = [axis for axis in _axes(node, len(shape), constants, opset) if shape[axis] in names]
-        if crossed:
+        along = _axes(node, len(shape), constants, opset)
+        crossed = [axis for axis in along if 0 <= axis < len(shape) and shape[axis] in names]
+        results = [[axis for axis in shapes.get(name, ()) if axis in names] for name in node.output]
+        if crossed or any(len(each) > 1 for each in results):
+            how = f"computes along axis {crossed[0]}, the axis of" if crossed else "joins every two of"
             raise RefusalError(
-                f"node {node.name or f'{node.op_type}_{index}'!r}: {node.op_type} computes along axis "
-                f"{crossed[0]}, the axis of the samples, and encrypted samples are independent; use "
-                "another axis, or export the model with a batch of 1 if it takes one sample at a time",
+                f"node {node.name or f'{node.op_type}_{index}'!r}: {node.op_type} {how} the samples, and "
+                "encrypted samples are independent; use another axis, or export the model with a batch of 1 "
+                "if it takes one sample at a time",
                 code="batch",
                 node=node.name,
             )
@@ -86,8 +98,39 @@ def _axes(
             yield axis % rank
     elif node.op_type in FROM:
         yield from range(attributes.get("axis", -1) % max(rank, 1), rank)
+    elif node.op_type == "Einsum":
+        sources, arrow, result = attributes.get("equation", b"").decode().replace(" ", "").partition("->")
+        first = sources.split(",")[0]
+        yield from [axis for axis, letter in enumerate(first) if arrow and letter not in result]
+    elif node.op_type == "Flatten":
+        yield from [0] if attributes.get("axis", 1) in (0, -rank) else []
+    elif node.op_type == "Gemm":
+        yield 0 if attributes.get("transA", 0) else rank - 1
+    elif node.op_type in ("CumSum", "Slice"):
+        yield from _named(node, rank, constants)
     elif node.op_type.startswith("Reduce"):
         yield from _reduced(node, attributes, rank, constants)
+
+
+def _named(node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProto]) -> Iterator[int]:
+    """Yield the axes that operands name: that of CumSum, and those of which Slice leaves something out; none
+    if they are computed."""
+    known = [array_of(constants[n]).ravel().tolist() if n in constants else None for n in node.input[1:]]
+    if not known:
+        return
+    if node.op_type == "CumSum":
+        yield from [axis % max(rank, 1) for axis in known[0] or []]
+    elif len(known) > 1 and known[0] is not None:
+        count = len(known[0])
+        ends, axes, steps = (
+            given or default
+            for given, default in zip(
+                [*known[1:], None, None][:3], ([0] * count, range(count), [1] * count), strict=True
+            )
+        )
+        for start, end, axis, step in zip(known[0], ends, axes, steps, strict=False):
+            if (start, step) != (0, 1) or end < WHOLE - 1:
+                yield axis % max(rank, 1)
 
 
 def _reduced(

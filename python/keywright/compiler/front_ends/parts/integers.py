@@ -8,9 +8,10 @@ from keywright.compiler.front_ends.operator_context import OperatorContext
 from keywright.compiler.front_ends.operators.moves import MOVES
 
 NARROW = frozenset(
-    getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")
+    getattr(TensorProto, name)
+    for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32", "UINT64")  # 0 - 1 wraps in any
 )
-INTEGERS = NARROW | {TensorProto.INT64, TensorProto.UINT64}
+INTEGERS = NARROW | {TensorProto.INT64}
 DIVIDING = frozenset(["Div", "Mean", "ReduceMean"])
 KEEPING = frozenset(
     [*MOVES, "Abs", "Cast", "Equal", "IsInf", "IsNaN", "Max", "Min", "Relu", "Reshape", "Resize", "Shape"]
