@@ -16,6 +16,7 @@ from typing import Any
 
 import onnx
 from google.protobuf import json_format
+from keywright._reading.sealed import CHECKSUM_BYTES, checked, with_digest
 
 Change = Callable[[bytes, int], bytes]
 """libFuzzer's mutation: maps bytes to bytes, up to a maximum size."""
@@ -75,6 +76,23 @@ def mutate_json(data: bytes, most: int, seed: int, change: Change) -> bytes:
         return change(data, most)
     for _ in range(draw.choice((1, 1, 2, 3))):
         document = _mutate_node(document, draw, change)
+    return json.dumps(document).encode()[:most]
+
+
+def mutate_checked(data: bytes, most: int, seed: int, change: Change) -> bytes:
+    """Mutate bytes that end with a checksum, a fifth of the time with that."""
+    if random.Random(seed).random() < 0.2:
+        return change(data, most)
+    return checked(change(data[:-CHECKSUM_BYTES], most - CHECKSUM_BYTES))
+
+
+def mutate_sealed(data: bytes, most: int, seed: int, change: Change) -> bytes:
+    """Mutate JSON that has a digest, and state the new one where JSON is left."""
+    changed = mutate_json(data, most, seed, change)
+    try:
+        document = with_digest(json.loads(changed))
+    except (ValueError, TypeError, RecursionError):
+        return changed
     return json.dumps(document).encode()[:most]
 
 

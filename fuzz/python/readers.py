@@ -37,7 +37,16 @@ from keywright.search import Vote
 from keywright.search.directory import read_directories
 from keywright.search.messages import read_answer
 from keywright.serve.tenants.accounts import Accounts
-from mutations import Mutation, mutate_json, mutate_onnx, mutate_plain, mutate_png, mutate_zip
+from mutations import (
+    Mutation,
+    mutate_checked,
+    mutate_json,
+    mutate_onnx,
+    mutate_plain,
+    mutate_png,
+    mutate_sealed,
+    mutate_zip,
+)
 
 REFUSALS = (KeywrightError, CommandError)
 """Exceptions that a reader may raise."""
@@ -284,18 +293,18 @@ def _search_vote(data: bytes) -> bool:
 READERS = {
     "program": Reader(_program, mutate_zip),
     "manifest": Reader(_manifest, mutate_json),
-    "model_description": Reader(_description, mutate_json, 1 << 12),
+    "model_description": Reader(_description, mutate_sealed, 1 << 12),
     "plan": Reader(_plan, mutate_json),
     "workload": Reader(_workload, mutate_json),
     "calibration": Reader(_calibration, mutate_json),
     "array": Reader(_array, longest=1 << 10),
     "image": Reader(_image, mutate_png, 1 << 12),
     "onnx_model": Reader(_model, mutate_onnx, 1 << 13),
-    "message": Reader(_message, longest=1 << 10),
+    "message": Reader(_message, mutate_checked, 1 << 10),
     "array_layout": Reader(_layout, mutate_json, 1 << 12),
     "accounts": Reader(_accounts, mutate_json, 1 << 12),
-    "search_directory": Reader(_search_directory, longest=1 << 12),
+    "search_directory": Reader(_search_directory, mutate_checked, 1 << 12),
     "search_parts": Reader(_search_answer, longest=1 << 10),
-    "search_vote": Reader(_search_vote, mutate_json, 1 << 12),
+    "search_vote": Reader(_search_vote, mutate_sealed, 1 << 12),
 }
 """Readers by the name of their archive in `fuzz/corpus`."""

@@ -46,6 +46,9 @@ from keywright._core import __version__ as __version__
 from keywright.errors import KeywrightError
 from keywright.values import Encrypted
 
+# numpy imports it at its first use, in the first encryption; a process that is forked meanwhile would wait.
+import_module("numpy.ma")
+
 if TYPE_CHECKING:
     from keywright import client as client
     from keywright import compiler as compiler

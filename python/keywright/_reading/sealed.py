@@ -1,9 +1,12 @@
 """Folders whose document states the SHA-256 of every other file, and one of its own fields: a changed bit is
-found when the file is read, also where any bits are valid contents."""
+found when the file is read, also where any bits are valid contents. Documents and messages alone have such a
+digest, or a checksum, of their own."""
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +19,8 @@ from .records import read_object
 
 FILES, OWN = "files", "digest"
 """Fields of the document: the SHA-256 of each file, and that of the other fields."""
+
+CHECKSUM_BYTES = 4
 
 
 def seal(folder: Path, document: str, fields: Mapping[str, object]) -> None:
@@ -94,14 +99,40 @@ class SealedFolder:
 
 
 def with_digest(fields: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a document, and the SHA-256 of them."""
+    """Return the fields of a document, with the SHA-256 of the others."""
     return {**fields, OWN: _digest(fields)}
 
 
 def is_whole(fields: Mapping[str, object]) -> bool:
     """Whether the other fields have the SHA-256 of `with_digest`; raises `KeyError` without one."""
-    return fields[OWN] == _digest({name: fields[name] for name in fields if name != OWN})
+    return fields[OWN] == _digest(fields)
+
+
+def require_whole(fields: Mapping[str, object]) -> None:
+    """Refuse a document that has another SHA-256; raises `ValueError`, or `KeyError` if it has none."""
+    if not is_whole(fields):
+        raise ValueError("it is damaged: the SHA-256 of its fields is not the one that was stored")
+
+
+def checked(*parts: bytes) -> bytes:
+    """Return bytes joined, and their CRC-32, which is the checksum of the engine's objects, too."""
+    checksum = reduce(lambda before, part: zlib.crc32(part, before), parts, 0)
+    return b"".join([*parts, checksum.to_bytes(CHECKSUM_BYTES, "little")])
+
+
+def require_checked(data: bytes | memoryview) -> None:
+    """Refuse bytes that do not end with their CRC-32.
+
+    Raises:
+        FormatError: they are damaged, or incomplete.
+    """
+    if zlib.crc32(memoryview(data)[:-CHECKSUM_BYTES]) != int.from_bytes(data[-CHECKSUM_BYTES:], "little"):
+        raise FormatError(
+            "the bytes are damaged or incomplete: they do not end with their checksum; get them again",
+            code="checksum",
+        )
 
 
 def _digest(fields: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    others = {name: fields[name] for name in fields if name != OWN}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()

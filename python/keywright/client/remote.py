@@ -336,7 +336,7 @@ class Session(
                     progress(place * PROGRESS + whole, sent * PROGRESS)
 
             with within(deadline):
-                return self._evaluate_batch(many[request], advance)
+                return self._evaluate_batch(many[request], advance, alone=checks is not None)
 
         clear = None if program is None else lambda request: run_clear(program, many[request])
         results = answers(requests, send, checks, clear)
@@ -344,10 +344,11 @@ class Session(
         return result[0] if values.shape == shape else result
 
     def _evaluate_batch(
-        self, batch: NDArray[np.float64], progress: Progress
+        self, batch: NDArray[np.float64], progress: Progress, *, alone: bool = False
     ) -> Callable[[], NDArray[np.float64]]:
         """Evaluate samples that share ciphertexts. Returns what decrypts the answer, with the model and the
-        secret of now."""
+        secret of now. ``alone`` leaves no places to other requests, so that the server sees no number of
+        samples."""
         uploads, steps, failures = Uploads(), Steps(), 0
         used: Manifest | None = None
         message, places = b"", None
@@ -357,7 +358,7 @@ class Session(
                     self._upload_keys(uploads)
                 keys, manifest = str(self._identifier), self.manifest
             if used is not manifest:
-                used, places = manifest, self._places(len(batch))
+                used, places = manifest, None if alone else self._places(len(batch))
                 message = framing.join(self._encrypt(batch, places))
             try:
                 answer = self._evaluated(keys, message, progress, places, steps)

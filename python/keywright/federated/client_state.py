@@ -13,7 +13,7 @@ from flwr.app import ConfigRecord, Context
 
 from keywright._files import locked, replace
 from keywright._reading.documents import Limits, read_json_file
-from keywright._reading.sealed import OWN, is_whole, with_digest
+from keywright._reading.sealed import OWN, require_whole, with_digest
 from keywright.errors import FormatError
 
 _LIMITS = Limits(1 << 30, 1 << 20)
@@ -79,8 +79,7 @@ def read(path: Path) -> dict[str, Any]:
         raise FormatError(f"{path} is not a regular file; name another one", code="contents")
     try:
         stored = read_json_file(path, _LIMITS)
-        if not is_whole(stored):
-            raise ValueError("it is damaged: the SHA-256 of its values is not the one that was stored")
+        require_whole(stored)
         return {name: _decoded(value) for name, value in stored.items() if name != OWN}
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise FormatError(f"{path} is not a stored state: {error}", code="contents") from None

@@ -41,6 +41,7 @@ from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file
 from .parameters.parameter_choice import Compilation, smaller_presets
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, revealed, sent_bytes
+from .served.demands import Demands
 from .server import ModelServer
 from .session import Inference, infer
 
@@ -436,8 +437,18 @@ class Model(
         `predict` for several samples; see `keywright.compiler.Program.answers`, also for errors."""
         return self.program.answers(outputs)
 
-    def client(self) -> ModelClient:
-        """Return a client with a new secret key."""
+    def client(self, *, insecure: bool = False) -> ModelClient:
+        """Return a client with a new secret key.
+
+        Args:
+            insecure: whether a model that was loaded from a folder may have parameters below 128 bits of
+                security, as for `keywright.load_client`.
+
+        Raises:
+            SecurityError: it has, and they are not accepted.
+        """
+        if self.folder is not None:
+            Demands(insecure).require_secure(self.parameters)
         return ModelClient(self, secret=SecretKey.generate(self.parameters))
 
     def server(self, *, memory: int | None = None, key_memory: int | None = None) -> ModelServer:

@@ -327,7 +327,8 @@ def _shards(data: bytes) -> list[Directory]:
         )
     if len({directory.index for directory in directories}) < len(directories):
         raise FormatError("a shard occurs twice; name each once", code="field")
-    twice = repeated_id(np.concatenate([directory.runs for directory in directories]))
+    runs = [directory.runs for directory in directories]
+    twice = repeated_id(runs[0] if len(runs) == 1 else np.concatenate(runs))
     if twice is not None:
         raise FormatError(
             f"id {twice} occurs twice, so a result would not say which vector it is; give the vectors of "

@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._reading.arrays import read_array
 from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
-from keywright._reading.sealed import SealedFolder, seal
+from keywright._reading.sealed import CHECKSUM_BYTES, SealedFolder, checked, require_checked, seal
 from keywright._units import quantity
 from keywright.errors import FormatError, KeywrightError, SearchError
 
 from .messages import IDENTITY_BYTES, MAX_SHARDS
 from .quantisation import Quantisation
 
-FORMAT = "keywright-search-1"
-MAGIC = b"KWSDIRS1"
+FORMAT = "keywright-search-2"
+MAGIC = b"KWSDIRS2"
 HEAD = struct.Struct("<8sIQ")
-"""Magic, bytes of the header in JSON, number of runs."""
+"""Magic, bytes of the header in JSON, number of runs. The header, the runs and a CRC-32 of all follow."""
 HEADER = Limits(1 << 20, 1 << 16)
 DESCRIPTION = "index.json"
 """Document of a saved index."""
@@ -98,7 +98,8 @@ class Directory:
             **self.quantisation.thin_fields,
         }
         text = json.dumps(header).encode()
-        return HEAD.pack(MAGIC, len(text), len(self.runs)) + text + self.runs.astype("<i8").tobytes()
+        head = HEAD.pack(MAGIC, len(text), len(self.runs))
+        return checked(head, text, self.runs.astype("<i8").tobytes())
 
 
 def read_directories(data: bytes) -> list[Directory]:
@@ -119,13 +120,15 @@ def _directories(data: bytes) -> Iterator[Directory]:
         magic, header, runs = HEAD.unpack_from(data, start)
         if magic != MAGIC:
             raise ValueError(f"it begins with {magic!r}")
-        start += HEAD.size
-        if header > HEADER.bytes or header + 16 * runs > len(data) - start:
+        end = start + HEAD.size + header + 16 * runs + CHECKSUM_BYTES
+        if header > HEADER.bytes or end > len(data):
             raise ValueError("its lengths do not fit")
+        require_checked(memoryview(data)[start:end])
+        start += HEAD.size
         fields = read_object(data[start : start + header], FORMAT, HEADER)
         start += header
-        pairs = np.frombuffer(data, "<i8", 2 * runs, start).reshape(runs, 2).astype(np.int64)
-        start += 16 * runs
+        pairs = np.frombuffer(data, "<i8", 2 * runs, start).reshape(runs, 2).astype(np.int64, copy=False)
+        start = end
         places += _places(pairs)
         if places > MAX_PLACES:
             raise ValueError(f"it has more than {MAX_PLACES} places")
@@ -172,15 +175,16 @@ def repeated_id(runs: NDArray[np.int64]) -> int | None:
     if len(starts) < 2:
         return None
     order = np.argsort(starts, kind="stable")
-    following = np.roll(order, -1)
-    overlapping = np.flatnonzero(starts[following] - starts[order] < counts[order])
-    return int(starts.view(np.int64)[following[overlapping[0]]]) if len(overlapping) else None
+    starts, counts = starts[order], counts[order]
+    following = np.roll(starts, -1)
+    overlapping = np.flatnonzero(following - starts < counts)
+    return int(following.view(np.int64)[overlapping[0]]) if len(overlapping) else None
 
 
 def _live_runs(runs: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return first ids and lengths of the runs that have vectors, modulo 2^64, because runs wrap around."""
-    live = runs[runs[:, 1] > 0]
-    return live[:, 0].astype(np.uint64), live[:, 1].astype(np.uint64)
+    live = runs[:, 1] > 0
+    return runs[live, 0].view(np.uint64), runs[live, 1].view(np.uint64)
 
 
 def _places(runs: NDArray[np.int64]) -> int:
@@ -189,7 +193,7 @@ def _places(runs: NDArray[np.int64]) -> int:
     Raises:
         ValueError: a run has none, or all have too many.
     """
-    counts = np.abs(runs[:, 1].astype(np.float64))
+    counts = np.fabs(runs[:, 1])
     if not counts.all() or counts.sum() > MAX_PLACES:
         raise ValueError(
             f"it has {counts.sum():g} places, or a run without any; at most {MAX_PLACES} are read"

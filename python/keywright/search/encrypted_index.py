@@ -83,8 +83,9 @@ class EncryptedIndex(
                     code="revision",
                 )
             ids = self._places.new_ids(message.ids, len(message.ids))
-            self._engine.append(len(ids), expanded)
-            self._places.take(np.arange(len(self._places.ids), len(self._places.ids) + len(ids)), ids)
+            with self._growing():
+                self._engine.append(len(ids), expanded)
+                self._places.take(np.arange(len(self._places.ids), len(self._places.ids) + len(ids)), ids)
 
     def delete(self, ids: ArrayLike | Sequence[int]) -> None:
         """Delete vectors: clients no longer get their scores. Their places stay in use, with ciphertexts that

@@ -2,7 +2,8 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -126,6 +127,17 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
 
     def _scores(self, query: Any, keys: EvaluationKeys) -> bytes:
         return bytes(self._engine.answer(query, keys).to_bytes())
+
+    @contextmanager
+    def _growing(self) -> Iterator[None]:
+        """Give the rows that a block has written places without a vector, if it is interrupted."""
+        try:
+            yield
+        except BaseException:
+            written = np.arange(len(self._places.ids), self._engine.rows)
+            self._places.take(written, written)
+            self._places.release(written)
+            raise
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder: its vectors, their ids, and a description in JSON, which has the
@@ -271,10 +283,11 @@ class Index(
             new = self._places.new_ids(ids, len(array) if array.ndim else 0)
             places = self._places.free(len(new))
             start = 0
-            for rows, addends in self.quantisation.vectors(array):
-                self._engine.write(places[start : start + len(rows)], rows, addends)
-                start += len(rows)
-            self._places.take(places, new)
+            with self._growing():
+                for rows, addends in self.quantisation.vectors(array):
+                    self._engine.write(places[start : start + len(rows)], rows, addends)
+                    start += len(rows)
+                self._places.take(places, new)
 
     def delete(self, ids: ArrayLike | Sequence[int]) -> None:
         """Delete vectors, and overwrite them with zeros. Nothing is deleted if an id is not there.
@@ -284,11 +297,12 @@ class Index(
         """
         with self._lock:
             places = self._places.of(ids)
+            # Before they are zeros, of which no score is right.
+            self._places.release(places)
             for start in range(0, len(places), CHUNK):
                 part = places[start : start + CHUNK]
                 zeros = np.zeros((len(part), self.quantisation.dimension), dtype=np.int16)
                 self._engine.write(part, zeros, np.zeros(0, dtype=np.int64))
-            self._places.release(places)
 
     def _write(self, folder: Path) -> None:
         places = np.arange(len(self._places.ids))

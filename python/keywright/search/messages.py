@@ -2,7 +2,7 @@
 
     query    magic, tag (16), a seeded BFV ciphertext
     vectors  magic, identity of the index (16), revision (8), number of vectors (4) and of ciphertexts (4),
-    ids (8 each), seeded BFV ciphertexts of equal length
+    ids (8 each), seeded BFV ciphertexts of equal length, CRC-32 of all (4)
     answer   for each shard: magic, tag (16), identity of the index (16), revision (8), length (8), an
     encrypted answer
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._reading.sealed import CHECKSUM_BYTES, checked, require_checked
 from keywright.errors import FormatError
 from keywright.values.refusals import NoArray
 
@@ -24,7 +25,7 @@ TAG_BYTES = IDENTITY_BYTES = 16
 QUERY = struct.Struct("<8s16s")
 VECTORS = struct.Struct("<8s16sQII")
 ANSWER = struct.Struct("<8s16s16sQQ")
-QUERY_MAGIC, VECTORS_MAGIC, ANSWER_MAGIC = b"KWSQURY1", b"KWSVECT1", b"KWSANSW1"
+QUERY_MAGIC, VECTORS_MAGIC, ANSWER_MAGIC = b"KWSQURY1", b"KWSVECT2", b"KWSANSW1"
 MAX_SHARDS = 1024
 
 
@@ -72,7 +73,7 @@ class EncryptedVectors(NoArray):
 
     def to_bytes(self) -> bytes:
         head = VECTORS.pack(VECTORS_MAGIC, self.index, self.revision, len(self.ids), len(self.ciphertexts))
-        return b"".join([head, self.ids.astype("<i8").tobytes(), *self.ciphertexts])
+        return checked(head, self.ids.astype("<i8").tobytes(), *self.ciphertexts)
 
 
 def read_vectors(data: bytes, ciphertexts: int) -> EncryptedVectors:
@@ -86,9 +87,10 @@ def read_vectors(data: bytes, ciphertexts: int) -> EncryptedVectors:
     """
     head = data[: VECTORS.size]
     if len(head) == VECTORS.size and head[:8] == VECTORS_MAGIC:
+        require_checked(data)
         _, index, revision, vectors, count = VECTORS.unpack(head)
         start = VECTORS.size + 8 * vectors
-        length, rest = divmod(max(len(data) - start, 0), ciphertexts)
+        length, rest = divmod(max(len(data) - CHECKSUM_BYTES - start, 0), ciphertexts)
         if count == ciphertexts and length and not rest:
             ids = np.frombuffer(data, "<i8", vectors, VECTORS.size).astype(np.int64)
             parts = [data[start + k * length : start + (k + 1) * length] for k in range(count)]

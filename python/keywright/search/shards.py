@@ -1,7 +1,8 @@
 """An index in several parts, of which each may be in a process of its own."""
 
+import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,6 +19,9 @@ from .index import Index
 from .messages import MAX_SHARDS
 
 Value = TypeVar("Value")
+
+LIMIT_S = 600.0
+"""How long the process of an index may take for an answer, with those before it."""
 
 
 class Shard(Protocol):
@@ -85,21 +89,23 @@ class Shards(
 
 class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder in the other process"):
     """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
-    close it. If the process ends early, for lack of memory for example, calls that it has not answered raise
-    `EvaluationError`, and the next call starts another one.
+    close it. If the process ends early, for lack of memory for example, or does not answer in time, because
+    it was stopped, calls that it has not answered raise `EvaluationError`, and the next call starts another
+    one.
 
     Thread safety: any number of threads may use one at the same time.
 
     Args:
         folder: of `Index.save` or `EncryptedIndex.save`.
         threads: computing threads of the process; those of `keywright.set_threads` by default.
+        limit: seconds that it may take for an answer, with those that were asked for before.
 
     Raises:
         FormatError, FileNotFoundError: as for `Index.load`.
     """
 
-    def __init__(self, folder: str | Path, threads: int | None = None) -> None:
-        self._folder, self._threads, self._lock = Path(folder), threads, Lock()
+    def __init__(self, folder: str | Path, threads: int | None = None, limit: float = LIMIT_S) -> None:
+        self._folder, self._threads, self._limit, self._lock = Path(folder), threads, limit, Lock()
         self._ended, self._closed, self._process = False, False, self._start()
 
     def _start(self) -> ProcessPoolExecutor:
@@ -107,7 +113,7 @@ class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder 
         # A process that is spawned, not forked, has no copy of this one's memory.
         process = ProcessPoolExecutor(1, get_context("spawn"))
         try:
-            _result(process, _load, self._folder, self._threads)
+            _result(process, self._limit, _load, self._folder, self._threads)
         except BaseException:
             process.shutdown()
             raise
@@ -136,7 +142,7 @@ class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder 
                 self._process, self._ended = self._start(), False
             process = self._process
         try:
-            return _result(process, task, *arguments)
+            return _result(process, self._limit, task, *arguments)
         except EvaluationError:
             with self._lock:
                 self._ended = self._ended or process is self._process
@@ -147,6 +153,9 @@ class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder 
         if not self._copied:
             with self._lock:
                 self._closed = True
+            with contextlib.suppress(EvaluationError, RuntimeError):
+                # This ends a stopped process; one that was closed before takes no task.
+                _result(self._process, self._limit, bool)
             self._process.shutdown()
 
     def __enter__(self) -> "IndexProcess":
@@ -170,14 +179,21 @@ def kind_of(folder: Path) -> type[Index | EncryptedIndex]:
     return Index if (folder / "vectors.npy").exists() else EncryptedIndex
 
 
-def _result(process: ProcessPoolExecutor, task: Callable[..., Value], *arguments: object) -> Value:
-    """Return the result of a task in a process; raises `EvaluationError` if that ends before the task."""
+def _result(
+    process: ProcessPoolExecutor, limit: float, task: Callable[..., Value], *arguments: object
+) -> Value:
+    """Return the result of a task in a process; raises `EvaluationError` if that ends before the task, or is
+    ended after some seconds."""
     try:
-        return process.submit(task, *arguments).result()
+        future = process.submit(task, *arguments)
+        if not wait([future], limit).done:
+            for each in (process._processes or {}).values():
+                each.kill()
+        return future.result()
     except BrokenProcessPool as error:
         raise EvaluationError(
-            "the process of the index has ended, as it does when memory is short; ask again: the next call "
-            "starts another one"
+            "the process of the index has ended, as it does when memory is short, or was ended because it "
+            f"gave no answer within {limit:g} s; ask again: the next call starts another one"
         ) from error
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
+from keywright._reading.sealed import require_whole, with_digest
 from keywright.errors import FormatError, SearchError
 from keywright.errors.choices import require_choice
 
@@ -18,7 +19,7 @@ from .client import Query
 from .index import Index
 from .quantisation import DEFAULT_LEVELS, Metric
 
-FORMAT = "keywright-search-vote-1"
+FORMAT = "keywright-search-vote-2"
 LIMITS = Limits(64 << 20, 1 << 22)
 
 Weights = Literal["uniform", "distance"]
@@ -91,7 +92,7 @@ class Vote:
             "mean": self.mean,
             "labels": list(self.labels),
         }
-        return json.dumps(fields).encode()
+        return json.dumps(with_digest(fields)).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Vote":
@@ -102,6 +103,7 @@ class Vote:
         """
         with refusing("a vote", FormatError):
             fields = read_object(data, FORMAT, LIMITS)
+            require_whole(fields)
             labels = fields["labels"]
             if not isinstance(labels, list) or not labels:
                 raise ValueError("it has no list of labels")

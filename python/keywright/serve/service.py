@@ -417,7 +417,8 @@ class Service(
         self._event(line)
 
     def expire(self) -> None:
-        """Delete keys and data of idle clients, and old answers."""
+        """Delete keys and data of idle clients, and old answers, and kill workers that were stopped."""
+        self._workers.kill_silent()
         for uploaded in self.store.expire():
             self._forget(uploaded.identifier)
             self._event("unused keys expired and were deleted")

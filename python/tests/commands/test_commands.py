@@ -202,12 +202,14 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     sent = tmp_path / "sent"
     sent.mkdir()
     with pytest.raises(FormatError, match="lacks program", check=lambda error: error.code == "message"):
-        Identity.load(sent, "request")
+        Identity.load(sent, "request", 3)
     mine = Identity(bytes(32), 5)
-    mine.save(sent, "request")
-    assert Identity.load(sent, "request") == mine
+    mine.save(sent, "request", 3)
+    assert Identity.load(sent, "request", 3) == mine
     with pytest.raises(FormatError, match="holds no answer; name the folder that keywright run has written"):
-        Identity.load(sent, "answer")
+        Identity.load(sent, "answer", 3)
+    with pytest.raises(FormatError, match="ciphertexts of 2 samples, and 3 were written"):
+        Identity.load(sent, "request", 2)
     mine.require(Identity(bytes(32), 7), "server", "client")
     for created, older in ((4, "server"), (6, "client"), (5, None), (0, None)):
         with pytest.raises(MismatchError, check=lambda error: error.code == "program") as caught:
@@ -216,7 +218,7 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", '{"program": "00", "created": 1}', '{"program": 3, "created": 1}'):
         (sent / "program.json").write_text(text)
         with pytest.raises(FormatError, check=lambda error: error.code == "message"):
-            Identity.load(sent, "request")
+            Identity.load(sent, "request", 3)
 
 
 def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

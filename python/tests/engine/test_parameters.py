@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +173,25 @@ def test_a_forked_process_starts_threads_of_its_own(small: Party) -> None:
         error = abs(small.decryptor.decrypt(small.evaluator.rotate(expected, 0))[0] - 0.5)
         os._exit(0 if error <= expected.error_bound else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_calls_of_the_engine_import_nothing() -> None:
+    """A process that is forked while another thread imports a module waits for it without end: numpy imported
+    ``numpy.ma`` at the first encryption."""
+    program = """
+import sys
+import keywright as kw
+before = set(sys.modules)
+parameters = kw.Parameters.from_bits(10, [40, 30], [45], 30, insecure=True)
+secret = kw.SecretKey.generate(parameters)
+generator = kw.KeyGenerator(secret)
+evaluator = kw.Evaluator(parameters, generator.evaluation_keys(rotations=[1]))
+x = evaluator(kw.Encryptor(generator.public_key()).encrypt([1.0, 2.0]))
+kw.Decryptor(secret).decrypt((x * x + (x << 1)).ciphertext)
+print(sorted(set(sys.modules) - before))
+"""
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("kind", ["ckks", "bfv", "thin"])

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright._reading.documents import MAX_DIGITS, OWN, Limits, read_json
+from keywright._reading.sealed import checked
 from keywright.client import RemoteModel
 from keywright.errors import FormatError, KeywrightError
 from keywright.federated.array_layout import ArrayLayout
@@ -272,11 +273,11 @@ PLACES: dict[str, Callable[[bytes, Path], object]] = {
     "a calibration": in_folder("c.json", lambda folder: Calibration.load(folder / "c.json")),
     "a program": program,
     "a description": in_folder("model.json", Description.load),
-    "an identity": in_folder(IDENTITY, lambda folder: Identity.load(folder, "request")),
+    "an identity": in_folder(IDENTITY, lambda folder: Identity.load(folder, "request", 1)),
     "a layout": lambda data, folder: ArrayLayout.from_bytes(data),
     "a vote": lambda data, folder: Vote.from_bytes(data),
     "an index": in_folder("index.json", Index.load),
-    "a directory": lambda data, folder: read_directories(HEAD.pack(MAGIC, len(data), 0) + data),
+    "a directory": lambda data, folder: read_directories(checked(HEAD.pack(MAGIC, len(data), 0), data)),
 }
 """Where a client reads JSON that another side has written."""
 

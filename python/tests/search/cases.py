@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from keywright import search
-from keywright._reading.sealed import FILES, OWN, seal
+from keywright._reading.sealed import CHECKSUM_BYTES, FILES, OWN, checked, seal
 from keywright.search.directory import DESCRIPTION, HEAD, MAGIC
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
 
@@ -48,13 +48,14 @@ def thin_fields(directory: bytes) -> dict[str, bytes]:
     return {name: base64.b64decode(header[name]) for name in ("client", "parameters", "key_set")}
 
 
-def edited(directory: bytes, runs: list[list[int]] | None = None, **fields: object) -> bytes:
+def edited(directory: bytes, runs: ArrayLike | None = None, **fields: object) -> bytes:
     """Return the directory of one index with other runs or fields, as a hostile server sends it."""
     _, length, _ = HEAD.unpack_from(directory)
     header = json.loads(directory[HEAD.size : HEAD.size + length]) | fields
     text = json.dumps(header).encode()
-    rows = directory[HEAD.size + length :] if runs is None else np.array(runs, dtype="<i8").tobytes()
-    return HEAD.pack(MAGIC, len(text), len(rows) // 16) + text + rows
+    stored = directory[HEAD.size + length : -CHECKSUM_BYTES]
+    rows = stored if runs is None else np.array(runs, dtype="<i8").tobytes()
+    return checked(HEAD.pack(MAGIC, len(text), len(rows) // 16), text, rows)
 
 
 def seal_again(folder: Path) -> None:

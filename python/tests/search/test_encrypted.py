@@ -85,8 +85,10 @@ def test_a_message_is_for_one_revision_of_one_index(
         return refusal.value.code
 
     (message,) = client.encrypt([4], STORED[:1])
-    for cut in (b"", message[:40], message[:-1], b"x" + message, message + b"x" * 4):
-        assert reason(cut) == "foreign"
+    assert reason(b"") == reason(b"x" + message) == "foreign"
+    changed = message[:40] + bytes([message[40] ^ 1]) + message[41:]
+    for damaged in (message[:40], message[:-1], message + b"x" * 4, changed):
+        assert reason(damaged) == "checksum"
     other, stranger = index_of()
     assert reason(next(stranger.encrypt([4], STORED[:1]))) == "index"
     thief = search.Client(index.directory())

@@ -481,6 +481,20 @@ def test_places_that_a_directory_states_take_no_memory() -> None:
     assert peak < 8 * len(message) < 10 << 20
 
 
+def test_a_directory_takes_a_multiple_of_its_bytes() -> None:
+    """One of 256 MB, with a run for each id, took 1.6 gigabytes."""
+    empty = search.Index(search.Quantisation(3)).directory()
+    data = edited(
+        empty, runs=np.stack([2 * np.random.default_rng(1).permutation(1 << 18), np.ones(1 << 18)], 1)
+    )
+    tracemalloc.start()
+    client = search.Client(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(client) == 1 << 18
+    assert peak < 3 * len(data) + (1 << 20)
+
+
 def test_ids_of_runs_are_known() -> None:
     """Also of runs that wrap around, and not of deleted vectors."""
     empty = search.EncryptedIndex(search.Quantisation(3, encrypted=True)).directory()

@@ -116,3 +116,24 @@ def test_a_killed_process_of_an_index_is_replaced(tmp_path: Path) -> None:
             assert ask(query.data, keys) == expected
     with pytest.raises(RuntimeError):
         process.directory()
+
+
+def test_a_stopped_process_of_an_index_is_replaced(tmp_path: Path) -> None:
+    """It kept its caller, and whoever closed it, for ever; also with more bytes than its pipe takes."""
+    index = parts()[0]
+    index.save(tmp_path / "shard")
+    client = search.Client(index.directory())
+    query, keys = client.query(QUERY), client.keys()
+    expected = index.answer(query.data, keys)
+    with search.IndexProcess(tmp_path / "shard", threads=1) as process:
+        assert process.answer(query.data, keys) == expected
+        (number,) = process._process._processes
+        process._limit = 0.5
+        os.kill(number, signal.SIGSTOP)
+        with pytest.raises(EvaluationError, match="no answer within"):
+            process.answer(query.data, keys)
+        process._limit = 600.0
+        assert process.answer(query.data, keys) == expected
+        (number,) = process._process._processes
+        process._limit = 0.5
+        os.kill(number, signal.SIGSTOP)

@@ -13,6 +13,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright._reading.sealed import with_digest
 from keywright.errors import ParameterError
 from keywright.errors.engine import EncodeError, FormatError
 from keywright.errors.model import FolderError
@@ -121,7 +122,7 @@ def test_a_folder_is_the_model_that_was_saved(thin: Model, full: Model, tmp_path
         assert loaded.manifest.hash == model.manifest.hash
         assert loaded.execution.plan == model.execution.plan
         description = json.loads((folder / "model.json").read_text())
-        (folder / "model.json").write_text(json.dumps(description | {"name": "other"}))
+        (folder / "model.json").write_text(json.dumps(with_digest(description | {"name": "other"})))
         assert Model.load(folder).manifest.hash != model.manifest.hash
 
 
@@ -155,7 +156,7 @@ def test_folders_without_a_model_are_refused(thin: Model, full: Model, tmp_path:
         {"labels": ["one"]},
         {"entry": 3},
     ):
-        (tmp_path / "model.json").write_text(json.dumps(description | entry))
+        (tmp_path / "model.json").write_text(json.dumps(with_digest(description | entry)))
         with pytest.raises(FolderError, check=lambda error: error.code == "model_folder"):
             Model.load(tmp_path)
     (tmp_path / "model.json").write_text("[" * 100_000)

@@ -253,7 +253,7 @@ def _signals(
             server.renew()
             service.accounts = _accounts(options)
             event("the certificate and the accounts have been reloaded")
-        except ConfigurationError as error:
+        except (ConfigurationError, OSError) as error:
             event(f"the certificate and the accounts stay as they were: {error}")
 
     handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}

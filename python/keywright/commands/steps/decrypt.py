@@ -44,8 +44,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     rows: list[dict[str, Value]] = []
     results = []
     batches = find_ciphertexts(options.input, program.output.layout.ciphertexts, program.batch)
-    Identity.load(options.input, "answer").require(client.identity, "client", "server")
-    with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
+    samples = sum(batch.count for batch in batches)
+    Identity.load(options.input, "answer", samples).require(client.identity, "client", "server")
+    with terminal.progress("decrypted samples", samples) as advance:
         for batch in batches:
             objects = [client.read_answer(path) for path in batch.paths]
             bound = client.error_bound(objects, flooding)

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         new_folder(options.out) as folder,
         terminal.progress("encrypted samples", len(samples)) as advance,
     ):
-        client.identity.save(folder, "request")
+        client.identity.save(folder, "request", len(samples))
         for number, batch in enumerate(program.batches(samples)):
             start = time.perf_counter()
             ciphertexts = client.encrypt_batch(batch)

@@ -38,15 +38,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
     program = server.program
     batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
-    Identity.load(options.input, "request").require(server.identity, "server", "client")
-    planned = server.open_keys(options.keys, len(batches), terminal.progress)
     samples = sum(batch.count for batch in batches)
+    Identity.load(options.input, "request", samples).require(server.identity, "server", "client")
+    planned = server.open_keys(options.keys, len(batches), terminal.progress)
     predicted = program.seconds
     with (
         new_folder(options.out) as folder,
         terminal.progress(quantity(samples, "sample"), predicted * len(batches)) as advance,
     ):
-        server.identity.save(folder, "answer")
+        server.identity.save(folder, "answer", samples)
         start = time.perf_counter()
         for batch in batches:
             for index, data in enumerate(server.evaluate(batch.paths, advance).objects):

@@ -12,7 +12,7 @@ from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 
-FORMAT = "keywright-identity-1"
+FORMAT = "keywright-identity-2"
 
 Holds = Literal["request", "answer"]
 """What a folder of ciphertexts holds."""
@@ -58,23 +58,23 @@ class Identity:
             older = there if self.created < own.created else here
         raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
-    def save(self, folder: Path, holds: Holds) -> None:
-        """Write the identity and the kind of the ciphertexts into their folder.
+    def save(self, folder: Path, holds: Holds, samples: int) -> None:
+        """Write the identity, and the kind and number of the samples, into the folder of their ciphertexts.
 
         Raises:
             ParameterError: they are neither a request nor an answer.
         """
         require_choice("holds", holds, get_args(Holds))
         entry = {"format": FORMAT, "holds": holds, "program": self.program.hex(), "created": self.created}
-        text = json.dumps(entry)
+        text = json.dumps(entry | {"samples": samples})
         (folder / IDENTITY).write_text(text, encoding="utf-8")
 
     @staticmethod
-    def load(folder: Path, holds: Holds) -> "Identity":
-        """Read the identity from a folder of ciphertexts that are a request or an answer.
+    def load(folder: Path, holds: Holds, samples: int) -> "Identity":
+        """Read the identity from a folder of ciphertexts of samples, which are a request or an answer.
 
         Raises:
-            FormatError: it is missing or malformed, or the ciphertexts are the other.
+            FormatError: it is missing or malformed, the ciphertexts are the other, or some are missing.
             ParameterError: they are neither a request nor an answer.
         """
         require_choice("holds", holds, get_args(Holds))
@@ -88,6 +88,7 @@ class Identity:
         try:
             entry = read_json_file(path, LIMITS)
             program, created, held = bytes.fromhex(entry["program"]), entry["created"], entry["holds"]
+            stored = entry["samples"]
         except (ValueError, LookupError, TypeError) as error:
             raise FormatError(f"{path} is not the identity of a program: {error}", code="message") from error
         if len(program) != 32 or not isinstance(created, int) or not 0 <= created < 1 << 63:
@@ -96,5 +97,10 @@ class Identity:
             writer = "keywright encrypt" if holds == "request" else "keywright run"
             raise FormatError(
                 f"{folder} holds no {holds}; name the folder that {writer} has written", code="message"
+            )
+        if stored != samples:
+            raise FormatError(
+                f"{folder} holds ciphertexts of {samples} samples, and {stored} were written; copy it again",
+                code="message",
             )
         return Identity(program, created)

@@ -1,21 +1,23 @@
 """Messages between client and server: the ciphertexts of any number of samples.
 
 A header has the number of samples and of ciphertexts, the SHA-256 of their program and when it was compiled.
-The body has the ciphertexts, each preceded by its length (`framing`). A request over HTTP consists of the
-body alone, because its address names the model and thereby the program. Numbers are little-endian.
+The body has the ciphertexts, each preceded by its length (`framing`). A CRC-32 of both follows. A request
+over HTTP consists of the body alone, because its address names the model and thereby the program. Numbers are
+little-endian.
 """
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keywright._reading.sealed import CHECKSUM_BYTES, checked, require_checked
 from keywright.errors.engine import FormatError
 from keywright.errors.service import BadRequestError
 from keywright.model.served import framing
 
 from .identity import Identity
 
-MAGIC = b"KWSAMPL3"
+MAGIC = b"KWSAMPL4"
 HEADER = struct.Struct("<8sII32sQ")
 MAX_SAMPLES = 1 << 24
 
@@ -68,7 +70,7 @@ class Message:
         """Return the message as bytes."""
         identity = self.identity
         head = HEADER.pack(MAGIC, self.samples or 0, len(self.objects), identity.program, identity.created)
-        return head + framing.join(self.objects)
+        return checked(head, framing.join(self.objects))
 
     @staticmethod
     def from_bytes(data: bytes) -> "Message":
@@ -81,13 +83,14 @@ class Message:
             raise FormatError(
                 "these bytes are not a message of ciphertexts; make one with client.encrypt", code="message"
             )
+        require_checked(data)
         _, samples, count, program, created = HEADER.unpack_from(data)
         if samples > MAX_SAMPLES:
             raise FormatError(
                 f"the message has {samples} samples; at most {MAX_SAMPLES} are read", code="message"
             )
         try:
-            objects = framing.split(data[HEADER.size :], count)
+            objects = framing.split(data[HEADER.size : -CHECKSUM_BYTES], count)
         except BadRequestError as error:
             raise FormatError(f"{error}; send the message whole, and alone", code="message") from error
         return Message(samples or None, objects, Identity(program, created))

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from keywright._reading.documents import Limits, read_json_file
+from keywright._reading.sealed import require_whole, with_digest
 from keywright.errors.model import FolderError
 
 from .files import DESCRIPTION
 
 FORMAT = "keywright-model"
-VERSION = 1
+VERSION = 2
 LIMITS = Limits(1 << 20, 1 << 17)
 
 
@@ -51,7 +52,7 @@ class Description:
     def save(self, folder: Path) -> None:
         """Write the file into a folder."""
         entry = {"format": FORMAT, "version": VERSION, "name": self.name, "labels": self.labels}
-        text = json.dumps(entry | {"entry": dict(self.entry)}, indent=2) + "\n"
+        text = json.dumps(with_digest(entry | {"entry": dict(self.entry)}), indent=2) + "\n"
         (folder / DESCRIPTION).write_text(text, encoding="utf-8")
 
     @staticmethod
@@ -66,6 +67,7 @@ class Description:
             entry = read_json_file(path, LIMITS)
             if (entry["format"], entry["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"format {entry['format']!r:.60}, version {entry['version']!r:.20}")
+            require_whole(entry)
             labels = tuple(map(str, entry["labels"]))
             return Description(str(entry["name"]), labels, dict(entry["entry"]))
         except (ValueError, LookupError, TypeError) as error:

@@ -5,13 +5,15 @@ bytes after its line; the answer's bytes then follow the line of the end, which 
 shared memory, whose descriptors pass through a socket. Either the order comes with a descriptor, or the
 worker reads the keys from their file and hands their memory to the service for later orders. A worker keeps
 no keys between orders. The process ends when its input does and thus never outlives the service. It may be
-killed at any time, because its files get their names only when they are complete.
+killed at any time, because its files get their names only when they are complete. It shows every `ALIVE_S`
+that it has an order and was not stopped.
 
 | order | answers |
 |---|---|
 | ``check`` job, path, parameters | ``end``: digest of a complete, usable key set |
 | ``load`` model | ``end``: planned bytes of an evaluation besides keys; 0 without a budget |
 | ``evaluate`` model, keys, messages, answer | ``step`` now and then; ``loaded``, ``end``: seconds |
+| any | ``alive`` |
 | ``cancel`` job | none: the running evaluation, or check, ends with ``refused`` |
 """
 
@@ -57,6 +59,8 @@ GROUP_TRIES, GROUP_WAIT_S = 20, 0.1
 Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
 
+ALIVE_S = 10.0
+
 TELL_EVERY_S = 0.05
 """Seconds between reports of an evaluation's progress."""
 
@@ -73,7 +77,7 @@ class Engine:
         self._answers, self._passing, self._responding = answers, passing, threading.Lock()
         self._runners: dict[str, tuple[Served, ServedRunner]] = {}
         self.cancelled: str | None = None
-        self._resident = resident_bytes()
+        self._resident, self._executes = resident_bytes(), False
 
     def respond(self, **answer: object) -> None:
         """Write an answer."""
@@ -81,10 +85,17 @@ class Engine:
             self._answers.write(json.dumps(answer).encode() + b"\n")
             self._answers.flush()
 
+    def show_life(self) -> None:
+        """Say now and then that the process runs, while it has an order; never returns."""
+        while True:
+            time.sleep(ALIVE_S)
+            if self._executes:
+                self.respond(alive=True)
+
     def execute(self, order: Order) -> None:
         """Run an order and report its outcome."""
         begun = time.process_time()
-        answer = b""
+        answer, self._executes = b"", True
         try:
             end: dict[str, Any] = getattr(self, f"do_{order['do']}")(order)
         except ServeError as error:
@@ -104,6 +115,8 @@ class Engine:
             with self._responding:
                 self._answers.write(json.dumps({"end": end}).encode() + b"\n" + answer)
                 self._answers.flush()
+        finally:
+            self._executes = False
 
     def _refuse(self, error: ServeError, begun: float, **more: str) -> None:
         """Report an order that failed, which began after so much processor time."""
@@ -340,6 +353,7 @@ def main(passing: int | None, gives_way: bool) -> None:
     sharing = None if passing is None else socket.socket(fileno=passing)
     engine, orders = Engine(answers, sharing), queue.Queue[Order]()
     threading.Thread(target=_read, args=(sys.stdin.buffer, engine, orders), daemon=True).start()
+    threading.Thread(target=engine.show_life, daemon=True).start()
     while True:
         engine.execute(orders.get())
 

@@ -3,11 +3,13 @@
 import base64
 import contextlib
 import json
+import math
 import queue
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +29,9 @@ from .resident_keys import Loan, ResidentKeys
 SHARES = sys.platform == "linux"
 """Whether there is memory that processes share and nobody can change. Elsewhere a worker reads keys for every
 evaluation."""
+
+SILENCE_S = 120.0
+"""How long a process with an order may say nothing: it was stopped then, or hangs, and is killed."""
 
 OnStep = Callable[[int], object]
 Meanwhile = Callable[[], object]
@@ -69,7 +74,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._passing: socket.socket | None = None
         self._writing = threading.Lock()
-        self._cancelled = ""
+        self._cancelled, self._heard = "", math.inf
+        """The last evaluation to be cancelled, and when a process with an order last said something."""
         self.evaluated: set[str] = set()
 
     @property
@@ -116,6 +122,7 @@ class Worker:
             order["sizes"] = [len(body) for body in bodies]
         failed: OSError | None = None
         try:
+            self._heard = time.monotonic()
             if loan is not None:
                 order["shared"] = loan.descriptor is not None
                 if loan.descriptor is not None:
@@ -128,7 +135,7 @@ class Worker:
                     failed = error
             assert process.stdout is not None
             for line in process.stdout:
-                answer = read_json(line, OWN)
+                self._heard, answer = time.monotonic(), read_json(line, OWN)
                 if loan is not None and "loaded" in answer:
                     _, descriptors, _, _ = socket.recv_fds(passing, 1, 1)
                     loan.keep(descriptors[0], answer["loaded"])
@@ -146,6 +153,8 @@ class Worker:
         except (OSError, ValueError, IndexError) as error:
             if isinstance(error, ServeError):
                 raise
+        finally:
+            self._heard = math.inf
         self._reap()
         raise WorkerEndedError("the process that evaluated it has ended")
 
@@ -185,6 +194,11 @@ class Worker:
         process = self._process
         if process is not None:
             process.kill()
+
+    def kill_silent(self) -> None:
+        """Kill the process if it has an order and says nothing; it is started again."""
+        if time.monotonic() - self._heard > SILENCE_S:
+            self.kill()
 
     def close(self) -> None:
         """End the process."""
@@ -327,6 +341,11 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
         if self._checking.acquire(blocking=False):
             self._checker.close()
             self._checking.release()
+
+    def kill_silent(self) -> None:
+        """Kill the processes that were stopped, or hang; called often."""
+        for worker in (*self.all, self._checker):
+            worker.kill_silent()
 
     def check(self, keys: str, path: Path, parameters: Parameters | BfvParameters) -> str:
         """Check a key set and return its SHA-256.

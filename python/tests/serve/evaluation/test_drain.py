@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 import signal
 import subprocess
@@ -10,17 +12,21 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError
+from keywright.errors import WorkerEndedError
+from keywright.errors.service import BusyError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service, Workers
+from keywright.serve.workers import workers
+from keywright.serve.workers.worker import Engine
 from tests.serve.http.test_http import ask, wait
 from tests.serve.network import WORKERS, GatedWorkers, listening
 
@@ -132,6 +138,40 @@ def test_a_worker_is_ended_from_another_thread() -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     workers.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal there")
+def test_a_stopped_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It kept all evaluations behind it, and one that checks keys all uploads."""
+    serving = Workers()
+    order = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
+    for worker in (serving.all[0], serving._checker):
+        process, _ = worker.start()
+        process.send_signal(signal.SIGSTOP)
+        with monkeypatch.context() as patched, ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(worker.order, **order)
+            wait(lambda at=worker: at._heard < math.inf)  # type: ignore[misc]
+            serving.kill_silent()
+            assert process.poll() is None
+            patched.setattr(workers, "SILENCE_S", -1.0)
+            serving.kill_silent()
+            with pytest.raises(WorkerEndedError):
+                asked.result()
+        with pytest.raises(ServeError, match="lacks"):
+            worker.order(**order)
+        # Without an order it says nothing, and is left alone.
+        serving.kill_silent()
+        assert worker.pid is not None
+    serving.close()
+
+
+def test_a_worker_with_an_order_says_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, pauses = io.BytesIO(), iter([False, True, False])
+    engine = Engine(answers, None)
+    monkeypatch.setattr("time.sleep", lambda _: setattr(engine, "_obeys", next(pauses)))
+    with pytest.raises(StopIteration):
+        engine.show_life()
+    assert answers.getvalue() == b'{"alive": true}\n'
 
 
 def test_a_server_that_is_shut_down_says_so(service: Service) -> None:

@@ -142,9 +142,10 @@ def test_tenants_are_separate(thin: Model, tmp_path: Path, sample: Sample) -> No
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal there")
 def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> None:
-    """A removed key is invalid then; a malformed file changes nothing."""
-    path, folder = tmp_path / "accounts.json", tmp_path / "model"
+    """A removed key is invalid then; a malformed file, or one that cannot be read, changes nothing."""
+    path, folder = tmp_path / "own" / "accounts.json", tmp_path / "model"
     folder.mkdir()
+    path.parent.mkdir()
     thin.write(folder)
     old = add(path, "a")
     arguments = [
@@ -180,7 +181,12 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
         path.write_text("{}")
         signalled("stay as they were")
         assert remote.ask("GET", "/v1/keys") == {"keys": []}
-        path.unlink()
+        path.parent.rename(tmp_path / "away")
+        path.parent.touch()
+        signalled("stay as they were")
+        assert remote.ask("GET", "/v1/keys") == {"keys": []}
+        path.parent.unlink()
+        path.parent.mkdir()
         new = add(path, "a")
         signalled("reloaded")
         with pytest.raises(UnauthorizedError):
