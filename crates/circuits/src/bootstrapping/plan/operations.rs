@@ -24,8 +24,8 @@ pub struct StageOperation {
 
 impl BootstrapperPlan {
     /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`], or of one
-    /// [`bootstrap_pair`](crate::bootstrapping::Bootstrapper::bootstrap_pair) by a plan of [`Values::Pair`], in the order
-    /// of the stages, with stored diagonals. They include switches to and from an ephemeral secret.
+    /// [`bootstrap_pair`](crate::bootstrapping::Bootstrapper::bootstrap_pair) by a plan of [`Values::Pair`], in the
+    /// order of the stages, with stored diagonals. They include switches to and from an ephemeral secret.
     pub fn operations(&self) -> Vec<StageOperation> {
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
         let mut out = Vec::new();

@@ -12,7 +12,8 @@
 //! |---|---|---|
 //! | [`Values::Real`] | any | one of `n` slots: `f u_j` |
 //! | [`Values::Complex`] | `n < N/2` | one of `2n` slots: `f u_j` in slot `j`, `f v_j` in slot `n + j` |
-//! | [`Values::Complex`], [`Values::Pair`] | `n = N/2` | two of `n` slots: `f u_j`; `f v_j` |
+//! | [`Values::Complex`] | `n = N/2` | two of `n` slots: `f u_j`; `f v_j` |
+//! | [`Values::Pair`] | any | the same |
 //!
 //! 1. *Trace.* If `n < N/2`, the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all coefficients
 //!    but those at multiples of `N/2n`, and multiply these by `N/2n`, which is a change of scale.
@@ -51,8 +52,8 @@ pub enum Values {
     Real,
     /// Complex values.
     Complex,
-    /// Real values of two ciphertexts at once, or of one: the real and the imaginary parts of complex values, which stay
-    /// apart. For all `N/2` slots.
+    /// Real values of two ciphertexts at once, or of one: the real and the imaginary parts of complex values, which
+    /// stay apart. A whole bootstrapping has them in all `N/2` slots.
     Pair,
 }
 

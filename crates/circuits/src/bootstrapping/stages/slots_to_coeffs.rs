@@ -10,8 +10,8 @@
 //! so decoding its coefficients gives the values themselves.
 //!
 //! # Two ciphertexts at once
-//! Two ciphertexts decrypt to `a = x + e` and `b = y + f`, with real values `x` and `y` and errors `e` and `f` that are
-//! complex. Joined as `a + i b`, the real part would be `x + Re e - Im f`: a share of each error would pass to the other
+//! Two ciphertexts decrypt to `a = x + e` and `b = y + f`, with real values `x` and `y` and complex errors `e` and `f`.
+//! Joined as `a + i b`, the real part would be `x + Re e - Im f`: a share of each error would pass to the other
 //! value, and bounds would double with every bootstrap. One conjugation removes these shares:
 //!
 //! ```text

@@ -50,9 +50,9 @@ pub struct KeyGroup {
 
 impl BootstrapperPlan {
     /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], or of one
-    /// [`bootstrap_pair`](crate::bootstrapping::Bootstrapper::bootstrap_pair) by a plan of [`Values::Pair`], in a ring of
-    /// degree `2^log_n`, in the order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Switches to
-    /// and from an ephemeral secret have a single implementation and are left out: [`Self::fixed_keys`].
+    /// [`bootstrap_pair`](crate::bootstrapping::Bootstrapper::bootstrap_pair) by a plan of [`Values::Pair`], in a ring
+    /// of degree `2^log_n`, in the order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Switches
+    /// to and from an ephemeral secret have a single implementation and are left out: [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
