@@ -70,29 +70,19 @@ def test_products_with_both_halves_count_twice() -> None:
     assert counts == pytest.approx({"butterflies": 128e-9, "multiply_adds": 8e-9})
 
 
-def test_ciphertexts_at_one_place_are_paired_and_an_odd_one_is_left() -> None:
-    listed = [{"ciphertexts": count} for count in (1, 2, 3, 3)]
-    kinds = {"bootstrap": 3.0, "linear": 1.0}
-    common = {"network": "resnet20-aespa", "batch": 8, "places": listed}
-    base, other = ({"preset": name, **common} for name in (page.BASE["real"][0], "new"))
-    works = {kind: {"butterflies": 0.0, "multiply_adds": 4.0 - amount} for kind, amount in kinds.items()}
-    programs = [
-        {"kind": "places", **base, "kinds": kinds},
-        {"kind": "places", **other, "kinds": kinds},
-        {"kind": "count", **base, "kinds": works},
+def test_two_ciphertexts_at_one_place_share_a_bootstrap() -> None:
+    apart = [{"ciphertexts": count} for count in (1, 2, 3)]
+    paired = [{**place, "bootstraps": -(-place["ciphertexts"] // 2)} for place in apart]
+    rows = [
+        {"kind": "planned", "network": "resnet20-aespa", "batch": 8, **row}
+        for row in (
+            {"places": apart, "work": 8.0, "predicted_s": 4.0},
+            {"places": paired, "work": 6.0, "predicted_s": 3.5},
+        )
     ]
-    # Three pairs save half a bootstrap each, of nine.
-    predicted, counted = page.places(programs, 0.75)[2:]
-    text = "| squares, 8 images | 1 x 1, 1 x 2, 2 x 3 | 9 | 6 | 75 % of the predicted time | 0.88 |"
-    assert predicted == text
-    assert counted.endswith("| 25 % of the work | 0.96 |")
-    planned = {"kind": "planned", **other, "kinds": {"bootstrap": 1.0, "linear": 1.0}}
-    assert [row[-9:] for row in page.places([*programs, planned], 0.75)[2:]] == [" | 0.92 |", " | 0.96 |"]
-
-
-def test_a_pair_is_compared_with_two_bootstraps_of_real_values() -> None:
-    # 8 of twice 12, and 14 of twice 9.
-    assert page.pair_share(ROWS) == pytest.approx(14 / 18)
+    assert page.planned_programs(rows)[2:] == [
+        "| squares, 8 images | 6 | 4 | 8.0 | 6.0 | 0.75 | 4.0 s, 3.5 s |"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1076,7 +1076,10 @@ class BootstrapperPlan:
         subrings: Sequence[tuple[int, int, Sequence[int] | None]] = ...,
         input_log_n: int | None = None,
         output_level: int | None = None,
+        values: str | None = None,
     ) -> BootstrapperPlan: ...
+    @property
+    def alone(self) -> BootstrapperPlan: ...
     @property
     def input_log_n(self) -> int: ...
     @property

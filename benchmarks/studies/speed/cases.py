@@ -1,8 +1,8 @@
 """`python -m studies.speed.cases PRESET`: bootstraps with the keys of a preset, timed or counted.
 
-A preset of complex values also bootstraps two ciphertexts of real values at once. Presets that differ only
-in their values have the same parameters and the same keys, and take turns in one process. With
-`KEYWRIGHT_BACKEND=counted` the engine counts its kernels.
+A preset of complex values also bootstraps two ciphertexts of real values at once. Plans that differ only in
+their values have the same parameters and the same keys but for a conjugation, and take turns in one process.
+With `KEYWRIGHT_BACKEND=counted` the engine counts its kernels.
 """
 
 from __future__ import annotations
@@ -43,6 +43,13 @@ class Case:
 
     preset: str
     values: str
+
+    @property
+    def plan(self) -> kw.BootstrapperPlan:
+        """Its bootstrapping."""
+        if self.values == "pair":
+            return kw.BootstrapperPlan.preset(self.preset, values="pair")
+        return plan_of(self.preset)
 
     @property
     def vectors(self) -> int:
@@ -127,14 +134,14 @@ class Bench:
 
 def benches(preset: str) -> list[Bench]:
     """Return the cases of a preset, with its keys."""
-    plan = plan_of(preset)
-    secret = kw.SecretKey.generate(plan.parameters)
+    plans = {case: case.plan for case in cases(preset)}
+    parameters = next(iter(plans.values())).parameters
+    secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
-    evaluator, encryptor = kw.Evaluator(plan.parameters, keys), kw.Encryptor(generator.public_key())
-    listed = cases(preset)
-    matrices = {name: kw.Bootstrapper(plan_of(name)) for name in {c.preset for c in listed}}
-    return [Bench(case, matrices[case.preset], secret, encryptor, evaluator) for case in listed]
+    specs = list(dict.fromkeys(spec for plan in plans.values() for spec in plan.required_keys))
+    keys = generator.evaluation_keys(specs=specs, relinearization=False)
+    evaluator, encryptor = kw.Evaluator(parameters, keys), kw.Encryptor(generator.public_key())
+    return [Bench(case, kw.Bootstrapper(plan), secret, encryptor, evaluator) for case, plan in plans.items()]
 
 
 def counted(bench: Bench) -> dict[str, Any]:

@@ -49,19 +49,23 @@ CALIBRATION = range(9900, 10_000)
 
 
 def places(program: Program) -> list[dict[str, Any]]:
-    """Return where a program bootstraps: the layer, the level that is needed, and how many ciphertexts."""
-    return [
-        {
-            "name": layer.name.partition(",")[0],
-            "needed": int(layer.name.rpartition(" ")[2]),
-            "output_level": layer.output_level,
-            "ciphertexts": sum(
-                step.opcode == "bootstrap" for step in program.instructions[layer.start : layer.stop]
-            ),
-        }
-        for layer in program.layers
-        if layer.kind == "bootstrap"
-    ]
+    """Return where a program bootstraps: the layer, the level that is needed, how many ciphertexts, and how
+    often."""
+    out = []
+    for layer in program.layers:
+        if layer.kind == "bootstrap":
+            steps = range(layer.start, layer.stop)
+            count = sum(program.instructions[step].opcode == "bootstrap" for step in steps)
+            out.append(
+                {
+                    "name": layer.name.partition(",")[0],
+                    "needed": int(layer.name.rpartition(" ")[2]),
+                    "output_level": layer.output_level,
+                    "ciphertexts": count,
+                    "bootstraps": count - sum(step in program.bootstrap_pairs for step in steps),
+                }
+            )
+    return out
 
 
 def planned(name: str, setting: Setting) -> dict[str, Any]:

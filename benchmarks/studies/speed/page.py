@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -30,12 +29,13 @@ Key = tuple[str, str]
 
 RECORDS = {
     "RECORD": "*-speed/speed.jsonl",
-    "PROGRAMS": "*-speed-networks/networks.jsonl",
     "PLANNED": "*-speed-planned/networks.jsonl",
+    "BATCHES_8": "*-speed-batches/within_8gb.jsonl",
     "BATCHES": "*-speed-batches/networks.jsonl",
 }
-"""Names of records in the text: of bootstraps, of programs with the former preset of 12 levels, of programs
-and bootstraps that were planned with it and with the one that replaced it, and of planned batches."""
+"""Names of records in the text: of bootstraps; of programs and bootstraps that were planned with the former
+preset of 12 levels and with the one that replaced it; of batches that were planned without pairs and with,
+within 8 GB and without a limit."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:
@@ -45,7 +45,7 @@ def last_records(folder: Path) -> dict[str, Path]:
 
 def page(records: Mapping[str, Path]) -> str:
     """Return the page with the figures of the records."""
-    rows, programs, planned, batches = (
+    rows, planned, limited, batches = (
         [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
         for name in RECORDS
     )
@@ -55,9 +55,10 @@ def page(records: Mapping[str, Path]) -> str:
         "targets": targets(rows),
         "parts": parts(rows),
         "variants": variants(rows),
-        "places": places([*programs, *batches], pair_share(rows)),
         "network bootstraps": variants(planned, each=True),
         "planned": planned_programs(planned),
+        "batches": planned_programs(batches),
+        "limited": planned_programs(limited),
     }
     for name, lines in tables.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(lines))
@@ -202,50 +203,13 @@ def variants(rows: Sequence[Row], each: bool = False) -> list[str]:
     return markdown(head, cells)
 
 
-def pair_share(rows: Sequence[Row]) -> float:
-    """Return the work of a bootstrap of two real ciphertexts by that of two bootstraps, where it is most."""
-    counted = {key(row): work(row) for row in rows if row["kind"] == "count"}
-    return max(
-        counted[name, "pair"] / counted[f"{name}_real", "real"] / 2
-        for name, values in counted
-        if values == "pair" and (f"{name}_real", "real") in counted
-    )
-
-
-def places(rows: Sequence[Row], pair: float) -> list[str]:
-    """Return how many ciphertexts are bootstrapped at one place of each program, how many bootstraps would be
-    left if two at one place shared one, and how much of all would be left. Shares are of the work where it
-    was counted, otherwise of the predicted time. The last row of a program counts.
-
-    Args:
-        pair: the work of a shared bootstrap by that of two.
-    """
-    former = [row for row in rows if row["kind"] in ("places", "count") and row["preset"] in BASE["real"]]
-    listed = [*former, *(row for row in rows if row["kind"] == "planned")]
-    cells = []
-    for row in {(row["network"], row["batch"], row["kind"] == "count"): row for row in listed}.values():
-        beside = Counter(place["ciphertexts"] for place in row["places"])
-        counted = row["kind"] == "count"
-        amounts = {kind: work(part) if counted else part for kind, part in row["kinds"].items()}
-        share = amounts["bootstrap"] / sum(amounts.values())
-        total = sum(count * places for count, places in beside.items())
-        left = sum(-(-count // 2) * places for count, places in beside.items())
-        cells.append(
-            [
-                f"{NAMES[row['network']]}, {row['batch']} image{'s' * (row['batch'] > 1)}",
-                ", ".join(f"{places} x {count}" for count, places in sorted(beside.items())),
-                total,
-                left,
-                f"{100 * share:.0f} % of the {'work' if counted else 'predicted time'}",
-                f"{1 - share * (total - left) * 2 * (1 - pair) / total:.2f}",
-            ]
-        )
-    head = ["ResNet-20 with", "places x ciphertexts", "bootstraps", "with pairs"]
-    return markdown([*head, "bootstraps take", "all, with pairs"], cells)
+def bootstraps(place: Mapping[str, Any]) -> int:
+    """Return how often a program bootstraps at one place; two ciphertexts may share a bootstrap."""
+    return int(place.get("bootstraps", place["ciphertexts"]))
 
 
 def planned_programs(rows: Sequence[Row]) -> list[str]:
-    """Return the work of whole programs with the former preset and with the one that replaced it."""
+    """Return the work of whole programs before and after a change, in the order of the rows."""
     programs: dict[tuple[str, int], list[Row]] = {}
     for row in (row for row in rows if row["kind"] == "planned"):
         programs.setdefault((row["network"], row["batch"]), []).append(row)
@@ -254,7 +218,7 @@ def planned_programs(rows: Sequence[Row]) -> list[str]:
         cells.append(
             [
                 f"{NAMES[network]}, {batch} image{'s' * (batch > 1)}",
-                *(sum(place["ciphertexts"] for place in row["places"]) for row in (before, after)),
+                *(sum(map(bootstraps, row["places"])) for row in (before, after)),
                 *(f"{row['work']:.1f}" for row in (before, after)),
                 f"{after['work'] / before['work']:.2f}",
                 f"{before['predicted_s']:.1f} s, {after['predicted_s']:.1f} s",

@@ -52,8 +52,8 @@ pub enum CircuitError {
     InputRing,
     /// A plan that does not bootstrap two ciphertexts of real values at once.
     #[error(
-        "two ciphertexts are bootstrapped at once by a plan of complex values in all N/2 slots, of one pass, with \
-         slots_to_coeffs first; use such a plan, or bootstrap them one after the other"
+        "two ciphertexts are bootstrapped at once by a plan for pairs, which are real values in all N/2 slots, bootstrapped \
+         in one pass with slots_to_coeffs first; make such a plan, or bootstrap them one after the other"
     )]
     PairPlan,
     /// Values that may be complex, in a pair of ciphertexts of real values.

@@ -54,7 +54,7 @@ from keywright.program.client.last_steps import ClientPart
 from keywright.program.client.samples import in_order
 from keywright.program.fit_report import ExportDifferences, FittedActivation
 from keywright.program.interface import ClientSteps, OutputCodec
-from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET, Bootstrap
 
 from .limits import MAX_PLAINTEXT_BYTES
 
@@ -423,7 +423,7 @@ def _level_price() -> float:
     level."""
     plan, costs = shipped_plan(DEFAULT_BOOTSTRAP_PRESET), CostTable.default()
     product = costs.seconds(LayerWork(multiplications=(1,)), plan.output_level - plan.levels_left // 2)
-    return costs.bootstrap_seconds(plan.output_level) / plan.levels_left / product
+    return costs.bootstrap_seconds(Bootstrap.of(plan)) / plan.levels_left / product
 
 
 def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:

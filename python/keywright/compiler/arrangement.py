@@ -242,10 +242,13 @@ def _source(graph: Graph) -> int:
 
 
 def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
-    """Return the target's bootstraps; none if the levels suffice without them."""
+    """Return the target's bootstraps; none if the levels suffice without them. Ciphertexts of thin clients
+    enter one by one."""
     limits = LevelLimits(target.levels, target.levels, target.exit_level)
     _, needs = assign_levels(Problem(graph, {}, {}, (), {}, limits, costs), {})
-    return target.bootstraps if needs[_source(graph)] > limits.input else ()
+    if needs[_source(graph)] <= limits.input:
+        return ()
+    return tuple(replace(each, pairs=each.pairs and not target.thin) for each in target.bootstraps)
 
 
 def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:

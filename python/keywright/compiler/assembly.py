@@ -100,7 +100,10 @@ class _Assembler:
         self.vectors: list[Vector] = []
         self.polynomials: list[PolynomialSpec] = []
         self.ranges: list[ValueRange] = []
-        self.bootstraps: list[Bootstrap] = [*self.arrangement.options] if not assembly.rings else []
+        bootstrapped = self.arrangement.placement.bootstraps
+        several = any(self.layouts[number].ciphertexts > 1 for number in bootstrapped)
+        self.options = [replace(each, pairs=each.pairs and several) for each in self.arrangement.options]
+        self.bootstraps: list[Bootstrap] = [*self.options] if not assembly.rings else []
         self.ciphertexts: dict[tuple[int, int, int], list[int]] = {}
 
     def node(self, number: int) -> None:
@@ -208,11 +211,9 @@ class _Assembler:
         if index is None:
             return
         assembly, first = self.assembly, len(self.instructions)
-        option, ring = self.arrangement.options[index], self.arrangement.rings.of.get(number, 0)
-        seconds = option.seconds
-        if seconds is None:
-            seconds = assembly.costs.bootstrap_seconds(option.output_level)
+        option, ring = self.options[index], self.arrangement.rings.of.get(number, 0)
         operands = self.at(number, option.input_level, ring)
+        seconds = assembly.costs.bootstrap_seconds(option, len(operands))
         if assembly.rings:
             begin = self.arrangement.rings.bootstraps
             log_n, slots = assembly.log_n(begin), assembly.slots(begin)
@@ -229,9 +230,7 @@ class _Assembler:
             f"after {describe(number, self.graph.nodes[number])}, which is read at level "
             f"{self.arrangement.placement.needs[number]}"
         )
-        self._layer(
-            name, "bootstrap", (option.input_level, option.output_level), 0, seconds * len(cts), first
-        )
+        self._layer(name, "bootstrap", (option.input_level, option.output_level), 0, seconds, first)
 
     def _emit(self, opcode: Opcode, cts: tuple[int, ...], level: int, argument: int = 0) -> int:
         result = len(self.instructions)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,18 @@ class Program(
         return list_key_switches(
             self.instructions, self.operands.transforms, self.operands.polynomials, self.rings
         )
+
+    @cached_property
+    def bootstrap_pairs(self) -> dict[int, int]:
+        """Places of the instructions that bootstrap two ciphertexts at once: of the second, by that of the
+        first. They are neighbours with one bootstrap, which takes pairs."""
+        pairs: dict[int, int] = {}
+        for place, (first, second) in enumerate(pairwise(self.instructions)):
+            alike = first.opcode == second.opcode == "bootstrap" and first.argument == second.argument
+            free = place - 1 not in pairs and first.result not in second.operands
+            if alike and free and self.operands.bootstraps[first.argument].pairs:
+                pairs[place] = place + 1
+        return pairs
 
     @cached_property
     def rings(self) -> dict[int, int]:

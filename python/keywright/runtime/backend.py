@@ -46,6 +46,6 @@ class Backend(Protocol[Ciphertext]):
         fewer slots, values must repeat after that number of slots; in a ring with more slots, they are
         repeated."""
 
-    def bootstrap(self, ct: Ciphertext, index: int) -> Ciphertext:
+    def bootstrap(self, cts: list[Ciphertext], index: int) -> list[Ciphertext]:
         """Return the same values, at most 1, in the largest ring, at the output level of bootstrap
-        ``index``."""
+        ``index``: of one ciphertext, or of two at once if the bootstrap takes pairs."""

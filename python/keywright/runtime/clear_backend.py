@@ -138,8 +138,11 @@ class ClearBackend:
         values = self._repeating(ct.values, slots)
         return replace(ct, values=np.tile(values, slots // len(values)), log_n=log_n)
 
-    def bootstrap(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
+    def bootstrap(self, cts: list[ClearCiphertext], index: int) -> list[ClearCiphertext]:
         """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above `LARGEST`."""
+        return [self._bootstrapped(ct, index) for ct in cts]
+
+    def _bootstrapped(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
         if not 0 <= index < len(self.bootstraps):
             raise OperandError(f"bootstrap {index} of {len(self.bootstraps)}")
         option = self.bootstraps[index]

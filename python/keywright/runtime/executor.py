@@ -36,6 +36,7 @@ def execute(
             )
     last_use = {operand: i for i, step in enumerate(program.instructions) for operand in step.operands}
     live: dict[int, Ciphertext] = {}
+    pairs = program.bootstrap_pairs
     for index, step in enumerate(program.instructions):
         cts = [live[operand] for operand in step.operands]
         if look is not None:
@@ -60,8 +61,13 @@ def execute(
                 result = backend.polynomial(cts[0], program.operands.polynomials[step.argument])
             case "switch_ring":
                 result = backend.switch_ring(cts[0], step.argument)
+            case "bootstrap" if step.result in live:
+                result = live[step.result]
             case "bootstrap":
-                result = backend.bootstrap(cts[0], step.argument)
+                together = [step, *(program.instructions[p] for p in (pairs.get(index),) if p is not None)]
+                results = backend.bootstrap([live[each.operands[0]] for each in together], step.argument)
+                live |= {each.result: value for each, value in zip(together, results, strict=True)}
+                result = results[0]
             case _:
                 result = backend.drop_level(cts[0], step.level)
         live[step.result] = result

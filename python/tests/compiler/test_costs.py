@@ -11,6 +11,7 @@ from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.strategies import STRATEGIES
 from keywright.plan.workload.network import convert_bootstrap
+from keywright.program.operands.bootstraps import Bootstrap
 
 MODEL = CostModel(
     Weights(transform=3.0, product=2.0, conversion=0.5, key_limb=1.0, diagonal=0.25, multiplication=0.125)
@@ -36,7 +37,7 @@ def test_a_bootstrap_takes_what_its_plan_takes() -> None:
     table = CostTable.predicted(chain_of(plan.parameters), MODEL, [plan])
     workload = convert_bootstrap(plan, "bootstrap")
     planned = STRATEGIES["kds"].plan(workload, MODEL)
-    assert table.bootstrap_seconds(3) >= planned.seconds(MODEL) > 10 * table.rotation[-1]
+    assert table.bootstrap_seconds(Bootstrap.of(plan)) >= planned.seconds(MODEL) > 10 * table.rotation[-1]
 
 
 def test_keys_that_no_level_can_have_are_refused() -> None:

@@ -115,11 +115,14 @@ def levelled(build: Build, slots: int, special: int) -> Case:
     return run(program, parameters, samples, [], public=slots < 1024)
 
 
-def bootstrapped(build: Build, runs: int = 3) -> Case:
-    plan = small_plan()
+def bootstrapped(build: Build, runs: int = 3, batch: int = 1) -> Case:
+    plan = small_plan("real" if batch == 1 else "pair")
     samples = np.random.default_rng(8).uniform(-1, 1, (3, 2, 8, 8))
     target = compiler.Target(
-        slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)
+        slots=plan.slots,
+        levels=plan.output_level,
+        bootstraps=(compiler.Bootstrap.of(plan),),
+        batch=batch,
     )
     program = compiler.compile_program(residual_network(build), target, compiler.Fit(calibration=samples))
     assert any(step.opcode == "bootstrap" for step in program.instructions)
@@ -132,6 +135,7 @@ CASES: dict[str, Callable[[Build], Case]] = {
     "perceptron": lambda build: levelled(build, 1024, 51),
     "perceptron, sparse, public key": lambda build: levelled(build, 64, 60),
     "residual, bootstrapped": bootstrapped,
+    "residual, bootstrapped in pairs": lambda build: bootstrapped(build, runs=1, batch=8),
 }
 
 

@@ -92,7 +92,7 @@ def test_operations_hold_what_is_predicted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("storage", "values"), cells(["encoded", "coefficients", "streamed"], ["complex", "real"])
+    ("storage", "values"), cells(["encoded", "coefficients", "streamed"], ["complex", "real", "pair"])
 )
 def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: str) -> None:
     parameters = kw.Parameters.from_bits(13, Q_BITS, P_BITS, 45, insecure=True)
@@ -131,7 +131,8 @@ def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: 
         else:
             for stage, seen in held.items():
                 assert 0.9 < predicted[stage] / seen < 1.1, (stage, predicted[stage], seen)
-        whole = peak(lambda: b.bootstrap(evaluator, given))
+        together = b.bootstrap_pair if values == "pair" else b.bootstrap
+        whole = peak(lambda: together(evaluator, *[given] * (1 + (values == "pair"))))
         assert max(predicted.values()) > 0.9 * whole
     finally:
         kw.set_threads(threads)

@@ -277,8 +277,8 @@ def test_mnist_under_every_strategy(name: str) -> None:
 
 
 @cache
-def bootstrapping(apart: bool) -> tuple[kw.BootstrapperPlan, kw.SecretKey]:
-    plan = small_plan(small_parameters(), stages_apart=apart)
+def bootstrapping(apart: bool, values: str = "complex") -> tuple[kw.BootstrapperPlan, kw.SecretKey]:
+    plan = small_plan(small_parameters(), stages_apart=apart, values=values)
     return plan, kw.SecretKey.generate(plan.parameters, bytes(32))
 
 

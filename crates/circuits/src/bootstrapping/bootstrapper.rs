@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
 
-use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, Evaluator, Packing};
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 
 use super::passes::{iterate, lowered, without_error};
 use super::plan::{BootstrapperPlan, Order};
@@ -191,42 +191,39 @@ impl Bootstrapper {
 
     /// Bootstraps two ciphertexts of real values at once, as the real and the imaginary parts of complex ones. It takes
     /// about two thirds of the work of two bootstraps of real values. The results are those of [`Self::bootstrap`], in
-    /// the order of the inputs. What the error of one input has in imaginary parts adds to the other's.
+    /// the order of the inputs, with the same bounds: imaginary parts of errors are removed before, see
+    /// [`super::slots_to_coeffs`].
     ///
     /// # Errors
-    /// [`CircuitError::PairPlan`] for a plan with which two ciphertexts cannot be joined, [`CircuitError::PairValues`]
-    /// for values that may be complex; as [`Self::bootstrap`], and [`CkksError::ScaleMismatch`] for different scales.
+    /// [`CircuitError::PairPlan`] for a plan of other values than [`Values::Pair`], [`CircuitError::PairValues`] for
+    /// values that may be complex; as [`Self::bootstrap`], and [`CkksError::ScaleMismatch`] for different scales.
     pub fn bootstrap_pair(
         &self,
         evaluator: &Evaluator<'_>,
         inputs: [&Ciphertext; 2],
     ) -> Result<[Ciphertext; 2], CircuitError> {
         let plan = &self.plan;
-        plan.require_pairs()?;
+        if plan.coeffs_to_slots.values != Values::Pair {
+            return Err(CircuitError::PairPlan);
+        }
         plan.require_keys(evaluator.keys())?;
         if let Some(place) = inputs.iter().position(|input| !input.estimate.real) {
             return Err(CircuitError::PairValues { place });
         }
+        let most = |of: fn(&Ciphertext) -> f64| inputs.map(of).into_iter().fold(0.0, f64::max);
+        let magnitude = most(|input| input.estimate.magnitude);
+        let largest = plan.reducible(magnitude.max(1.0))? + most(|input| input.estimate.bound());
         let [first, second] = inputs.map(|input| self.slots_to_coeffs.take(evaluator, input));
         let (first, second) = (without_error(&first?), without_error(&second?));
-        let magnitudes = inputs.map(|input| input.estimate.magnitude);
-        let low = evaluator.of(&first)?;
-        let mut joined = low.add(&first, &low.multiply_by_i(&second)?)?;
-        joined.estimate.magnitude = magnitudes[0].hypot(magnitudes[1]);
-        // A part of a value is at most the larger magnitude, and as far off as both errors.
-        let added: f64 = inputs.map(|input| input.estimate.deviation).iter().sum();
-        let bound = ErrorEstimate { deviation: added, ..joined.estimate }.bound();
-        let largest = plan.reducible(magnitudes.into_iter().fold(1.0, f64::max))? + bound;
-        let coefficients = self.slots_to_coeffs.evaluate(evaluator, &joined)?;
-        let mut parts = self.reduced_parts(evaluator, &coefficients, plan.scale, largest)?.into_iter();
-        let mut part = |magnitude| -> Result<Ciphertext, CircuitError> {
-            let mut out = parts.next().ok_or(CircuitError::Empty("the list of reduced parts"))?;
-            out.estimate.deviation += added;
-            out.estimate.magnitude = magnitude;
-            out.estimate = out.estimate.saturated();
+        let coefficients = self.slots_to_coeffs.evaluate_pair(evaluator, [&first, &second], magnitude)?;
+        let mut parts = self.reduced_parts(evaluator, &coefficients, plan.scale, largest, 2)?.into_iter();
+        let mut part = |input: &Ciphertext| -> Result<Ciphertext, CircuitError> {
+            let out = parts.next().ok_or(CircuitError::Empty("the list of reduced parts"))?;
+            let mut out = with_error_of(out, input, 1.0);
+            out.estimate.magnitude = input.estimate.magnitude;
             Ok(out)
         };
-        Ok([part(magnitudes[0])?, part(magnitudes[1])?])
+        Ok([part(inputs[0])?, part(inputs[1])?])
     }
 
     /// Brings an input of [`Order::ModRaiseFirst`] to level 0 and near the scale of the plan's coefficients. An integer
@@ -278,22 +275,25 @@ impl Bootstrapper {
         largest: f64,
     ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
-        let parts = self.reduced_parts(evaluator, input, scale, largest)?;
+        let count = if plan.coeffs_to_slots.values == Values::Pair { 1 } else { 2 };
+        let parts = self.reduced_parts(evaluator, input, scale, largest, count)?;
         self.recombine(evaluator, parts).map_err(|e| {
             Stage::Recombine.error(plan.coeffs_to_slots.output_level() - plan.eval_mod.depth(), e)
         })
     }
 
-    /// The same before the parts are joined: the ciphertexts of [`CoeffsToSlots`], reduced.
+    /// The same before the parts are joined: at most `count` of the ciphertexts of [`CoeffsToSlots`], reduced.
     fn reduced_parts(
         &self,
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
         scale: f64,
         largest: f64,
+        count: usize,
     ) -> Result<Vec<Ciphertext>, CircuitError> {
         let plan = &self.plan;
-        let parts = self.raise_to_slots(evaluator, input)?;
+        let mut parts = self.raise_to_slots(evaluator, input)?;
+        parts.truncate(count);
         let ratio = plan.coeffs_to_slots.input_scale / input.scale;
         let message = largest * plan.eval_mod.approximation.message;
         let reduce = |part| reduce(evaluator, &plan.eval_mod, part, ratio, scale, message);

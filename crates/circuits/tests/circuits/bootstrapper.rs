@@ -92,7 +92,7 @@ fn two_ciphertexts_of_real_values_come_back_from_one_bootstrap() {
     let owner =
         Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
     let p = &owner.parameters;
-    let plan = BootstrapperPlan::new(p, &literal(9, Values::Complex)).unwrap();
+    let plan = BootstrapperPlan::new(p, &literal(9, Values::Pair)).unwrap();
     let keys = keys(&owner, &plan);
     let evaluator = Evaluator::new(p, &keys).unwrap();
     let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
@@ -115,7 +115,8 @@ fn two_ciphertexts_of_real_values_come_back_from_one_bootstrap() {
         }
         // As precise as alone, and bootstrapped again.
         let alone = bootstrapper.bootstrap(&evaluator, &inputs[1]).unwrap();
-        assert!(out[1].estimate.deviation <= alone.estimate.deviation + inputs[0].estimate.deviation);
+        owner.check(&alone, &complex(&numbers[1]), FLOAT, "one ciphertext by a plan for pairs");
+        assert!(out[1].estimate.deviation < 1.01 * alone.estimate.deviation);
         if largest == 1.0 {
             let [second, first] = bootstrapper.bootstrap_pair(&evaluator, [&out[1], &out[0]]).unwrap();
             owner.check(&first, &complex(&numbers[0]), FLOAT, "the first of a second pair");
@@ -127,15 +128,44 @@ fn two_ciphertexts_of_real_values_come_back_from_one_bootstrap() {
     let other = owner.encrypt(&values(Values::Complex, 9, 1), 2);
     let error = bootstrapper.bootstrap_pair(&evaluator, [&real, &other]).unwrap_err();
     assert_eq!(error, CircuitError::PairValues { place: 1 });
-    for (log_slots, kind, order) in [
-        (9, Values::Real, Order::SlotsToCoeffsFirst),
-        (8, Values::Complex, Order::SlotsToCoeffsFirst),
-        (9, Values::Complex, Order::ModRaiseFirst),
-    ] {
-        let literal = BootstrapperLiteral { order, output_level: None, ..literal(log_slots, kind) };
-        let plan = BootstrapperPlan::new(p, &literal).unwrap();
+    for kind in [Values::Real, Values::Complex] {
+        let plan = BootstrapperPlan::new(p, &literal(9, kind)).unwrap();
         let refused = Bootstrapper::new(p, &plan).unwrap().bootstrap_pair(&evaluator, [&real, &real]);
         assert_eq!(refused.unwrap_err(), CircuitError::PairPlan);
+    }
+    for (log_slots, order) in [(8, Order::SlotsToCoeffsFirst), (9, Order::ModRaiseFirst)] {
+        let literal = BootstrapperLiteral { order, output_level: None, ..literal(log_slots, Values::Pair) };
+        let refused = BootstrapperPlan::new(p, &literal).unwrap_err();
+        assert!(matches!(refused, CircuitError::Stage { source, .. } if *source == CircuitError::PairPlan));
+    }
+}
+
+#[test]
+fn a_pair_keeps_the_errors_of_its_ciphertexts_apart() {
+    const IMAGINARY: f64 = 1.0 / 64.0;
+    let owner =
+        Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
+    let p = &owner.parameters;
+    let plan = BootstrapperPlan::new(p, &literal(9, Values::Pair)).unwrap();
+    // The keys of one ciphertext are among those of a pair.
+    let (alone, needed) = (plan.alone().required_keys(), plan.required_keys());
+    assert!(alone.iter().all(|key| needed.contains(key)) && alone.len() + 1 == needed.len());
+    assert_eq!(plan.alone().alone(), plan.alone());
+    let keys = keys(&owner, &plan);
+    let evaluator = Evaluator::new(p, &keys).unwrap();
+    let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
+    // Real values with imaginary errors far above all others.
+    let numbers = [7, 8].map(|seed| Random(seed).reals(512));
+    let inputs = numbers.clone().map(|numbers| {
+        let z: Vec<_> = numbers.iter().map(|&x| Complex64::new(x, IMAGINARY)).collect();
+        let mut input = owner.encrypt(&z, 2);
+        input.estimate.real = true;
+        input
+    });
+    for out in bootstrapper.bootstrap_pair(&evaluator, [&inputs[0], &inputs[1]]).unwrap().iter().zip(&numbers)
+    {
+        let z: Vec<_> = out.1.iter().map(|&x| Complex64::new(x, 0.0)).collect();
+        assert!(owner.check(out.0, &z, FLOAT, "without the imaginary parts") < IMAGINARY / 1024.0);
     }
 }
 
@@ -215,16 +245,22 @@ fn bounds_of_bootstraps_in_a_row_are_added() {
     let owner =
         Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
     let p = &owner.parameters;
-    for kind in [Values::Real, Values::Complex] {
+    for kind in [Values::Real, Values::Complex, Values::Pair] {
         let plan = BootstrapperPlan::new(p, &literal(9, kind)).unwrap();
         let keys = keys(&owner, &plan);
         let evaluator = Evaluator::new(p, &keys).unwrap();
         let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
         let z = values(kind, 9, 7);
-        let first = bootstrapper.bootstrap(&evaluator, &owner.encrypt(&z, 3)).unwrap();
+        let run = |input: &Ciphertext| match kind {
+            Values::Pair => bootstrapper.bootstrap_pair(&evaluator, [input, input]).unwrap()[1].clone(),
+            _ => bootstrapper.bootstrap(&evaluator, input).unwrap(),
+        };
+        let mut fresh = owner.encrypt(&z, 3);
+        fresh.estimate.real = kind != Values::Complex;
+        let first = run(&fresh);
         let mut out = first.clone();
         for number in 2..=COUNT {
-            out = bootstrapper.bootstrap(&evaluator, &out).unwrap();
+            out = run(&out);
             owner.check(&out, &z, FLOAT, &format!("{kind:?}, bootstrap {number}"));
         }
         let growth = out.estimate.bound() / first.estimate.bound();

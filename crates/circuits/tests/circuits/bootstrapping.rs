@@ -81,9 +81,13 @@ fn slots_hold_the_coefficients_of_every_packing() {
     let coefficients = Random(5).reals(1 << 11);
     let mut encryptor = Encryptor::new(p, &owner.public, rng(9)).unwrap();
     for log_slots in 0..=10u32 {
-        for (values, factors, level) in
-            [(Values::Real, 1, 4), (Values::Complex, 2, 5), (Values::Complex, 3, 3), (Values::Real, 3, 4)]
-        {
+        for (values, factors, level) in [
+            (Values::Real, 1, 4),
+            (Values::Complex, 2, 5),
+            (Values::Complex, 3, 3),
+            (Values::Real, 3, 4),
+            (Values::Pair, 2, 3),
+        ] {
             let what = format!("2^{log_slots} slots, {values:?}, {factors} factors");
             let dft = Dft::balanced(log_slots, factors).unwrap();
             let (factor, scale) = (0.25, 45f64.exp2());
@@ -103,7 +107,7 @@ fn slots_hold_the_coefficients_of_every_packing() {
             };
             let expected = match (values, log_slots) {
                 (Values::Real, _) => vec![part(false)],
-                (Values::Complex, 10) => vec![part(false), part(true)],
+                (Values::Complex, 10) | (Values::Pair, _) => vec![part(false), part(true)],
                 (Values::Complex, _) => vec![[part(false), part(true)].concat()],
             };
             assert_eq!((out.len(), plan.ciphertexts()), (expected.len(), expected.len()), "{what}");

@@ -115,9 +115,7 @@ impl PyBootstrapper {
     }
 
     /// Bootstraps two ciphertexts of real values at once, with about two thirds of the work of two bootstraps of real
-    /// values. They become the real and the imaginary parts of complex values.
-    ///
-    /// The plan is for complex values in N/2 slots, in the order "slots_to_coeffs_first" and one pass.
+    /// values. They become the real and the imaginary parts of complex values. The plan is for the values "pair".
     ///
     /// Args:
     ///     evaluator: with the keys of `plan.required_keys`.
@@ -125,7 +123,7 @@ impl PyBootstrapper {
     ///     second: the same, at the same scale.
     ///
     /// Returns:
-    ///     The two results of `bootstrap`. The imaginary part of an input's error adds to the error of the other.
+    ///     The two results of `bootstrap`.
     ///
     /// Raises:
     ///     ParameterError: the plan is of another kind.

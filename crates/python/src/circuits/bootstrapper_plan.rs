@@ -49,8 +49,9 @@ type PyFactor<'py> = (&'static str, usize, Vec<PyWay<'py>>);
 /// Args:
 ///     parameters: of the ciphertexts. Inputs and results have their scale.
 ///     slots: a power of two up to N/2, the default.
-///     values: "complex" or "real": the values in the slots, each part of absolute value at most 1. The imaginary parts
-///         of "real" values are lost.
+///     values: "complex", "real" or "pair": the values in the slots, each part of absolute value at most 1. The imaginary
+///         parts of "real" values are lost. "pair" is for real values of two ciphertexts at once (`bootstrap_pair`) or
+///         of one, in N/2 slots, in the order "slots_to_coeffs_first" and one pass.
 ///     order: "slots_to_coeffs_first"; or "mod_raise_first", the order of most other libraries, in which errors of
 ///         coefficients add up in slots.
 ///     slots_to_coeffs: levels of that stage: the number of matrices into which the Fourier transform is factored.
@@ -199,13 +200,14 @@ impl PyBootstrapperPlan {
     ///     subrings: of the parameters, as in `Parameters.with_subrings`.
     ///     input_log_n: log2 of the degree of the inputs' ring, one of these; that of the preset by default.
     ///     output_level: level of the result; the highest by default. The modulus is raised as far as this requires.
+    ///     values: those of the preset by default.
     ///
     /// Raises:
     ///     ParameterError: there is no such preset; the budget is below its `minimum`; slots is not a power of two up
-    ///         to half the degree of the inputs' ring.
+    ///         to half the degree of the inputs' ring; the values are unknown, or cannot be "pair" with these slots.
     ///     SecurityError, LevelError: as for the constructor and `Parameters.with_subrings`.
     #[staticmethod]
-    #[pyo3(signature = (name, key_budget=None, *, slots=None, subrings=Vec::new(), input_log_n=None, output_level=None))]
+    #[pyo3(signature = (name, key_budget=None, *, slots=None, subrings=Vec::new(), input_log_n=None, output_level=None, values=None))]
     fn preset(
         py: Python<'_>,
         name: &str,
@@ -214,14 +216,17 @@ impl PyBootstrapperPlan {
         subrings: Vec<(u32, usize, Option<Vec<usize>>)>,
         input_log_n: Option<u32>,
         output_level: Option<usize>,
+        values: Option<&str>,
     ) -> Result<Self, Failure> {
         let budget = key_budget.map(parse_budget).transpose()?;
+        let values = values.map(parse_values).transpose()?;
         compute(py, || -> Result<_, Failure> {
             let mut preset = bootstrap_preset(name)?;
             let CkksLiteral { rlwe, log_scale } = preset.literal()?;
             let literal = CkksLiteral { rlwe: rlwe.with_subrings(&subrings), log_scale };
             let parameters = PyParameters(CkksParameters::new(literal)?);
             preset.bootstrapper.budget = budget.unwrap_or(preset.bootstrapper.budget);
+            preset.bootstrapper.values = values.unwrap_or(preset.bootstrapper.values);
             preset.bootstrapper.input_log_n = input_log_n;
             preset.bootstrapper.output_level = output_level.or(preset.bootstrapper.output_level);
             if slots.is_some() || input_log_n.is_some() {
@@ -234,13 +239,22 @@ impl PyBootstrapperPlan {
         })
     }
 
-    /// "complex" or "real".
+    /// "complex", "real" or "pair".
     #[getter]
     fn values(&self) -> &'static str {
         match self.values {
             Values::Complex => "complex",
             Values::Real => "real",
+            Values::Pair => "pair",
         }
+    }
+
+    /// The plan of the bootstraps of one ciphertext by a plan for pairs, whose keys are among those of the pair; of
+    /// other plans, the plan itself.
+    #[getter]
+    fn alone(&self) -> Self {
+        let values = if self.values == Values::Pair { Values::Real } else { self.values };
+        Self { plan: Arc::new(self.plan.alone()), parameters: self.parameters.clone(), values, ..*self }
     }
 
     /// "slots_to_coeffs_first" or "mod_raise_first".
@@ -376,7 +390,8 @@ impl PyBootstrapperPlan {
         Ok(PyClientParameters(server::client_parameters(&self.parameters.0, &self.plan, fraction_bits)?))
     }
 
-    /// The key switches of one bootstrapping that have more than one implementation, in the order of the stages: stage,
+    /// The key switches of one bootstrapping, of both ciphertexts if the plan is for pairs, that have more than one
+    /// implementation, in the order of the stages: stage,
     /// form ("whole", "baby" or "giant", as in `keywright.plan.make_group`), level of the ciphertext, its required
     /// Galois elements (none for a relinearization), and how often.
     #[getter]

@@ -32,7 +32,8 @@ pub(crate) fn parse_kept(name: &str) -> Result<Option<Storage>, Refusal> {
 }
 
 pub(super) fn parse_values(name: &str) -> Result<Values, Refusal> {
-    Refusal::choice("values", name, &[("complex", Values::Complex), ("real", Values::Real)], None)
+    let choices = [("complex", Values::Complex), ("real", Values::Real), ("pair", Values::Pair)];
+    Refusal::choice("values", name, &choices, None)
 }
 
 fn parse_digits(alpha: CountOrName, parameters: &Parameters) -> Result<DigitRule, Refusal> {

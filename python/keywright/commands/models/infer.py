@@ -29,6 +29,7 @@ from keywright.model import Inference, Model
 from keywright.plan import PlanExecution
 from keywright.plan.cost import Calibration
 from keywright.plan.memory import peak_bytes
+from keywright.plan.workload import performed_bootstraps
 
 LAYERS = [
     Column("kind", "kind"),
@@ -268,11 +269,9 @@ def key_switches(compiled: Model) -> int:
     """Return the key switches of one run, including the key switches of bootstraps."""
     program = compiled.program
     count = sum(switch.count for switch in program.key_switches)
-    for step in program.instructions:
-        if step.opcode == "bootstrap":
-            plan = compiled.bootstraps[step.argument]
-            groups = sum(times * max(len(elements), 1) for *_, elements, times in plan.key_groups)
-            count += len(plan.fixed_keys) * plan.iterations + groups
+    for plan in performed_bootstraps(program, compiled.bootstraps).values():
+        groups = sum(times * max(len(elements), 1) for *_, elements, times in plan.key_groups)
+        count += len(plan.fixed_keys) * plan.iterations + groups
     return count
 
 

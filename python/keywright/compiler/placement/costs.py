@@ -18,9 +18,11 @@ from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.preset_plans import shipped_plan
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
-from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET, Bootstrap
 
 MAX_LEVELS = 128
+PAIR = 1.4
+"""Time of a bootstrap of two ciphertexts, relative to that of one: a second reduction is added."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,11 @@ class CostTable:
         columns = (self.rotation, self.hoisted, self.diagonal, self.multiplication)
         return Prices(*(_at(column, level) for column in columns))
 
-    def bootstrap_seconds(self, output_level: int) -> float:
-        """Return the time of a bootstrap to a level."""
-        return _at(self.bootstrap, output_level)
+    def bootstrap_seconds(self, option: Bootstrap, count: int = 1) -> float:
+        """Return the time of bootstrapping so many ciphertexts of a value."""
+        each = _at(self.bootstrap, option.output_level) if option.seconds is None else option.seconds
+        pairs = count // 2 if option.pairs else 0
+        return each * (count - (2 - PAIR) * pairs)
 
 
 def _at(costs: tuple[float, ...], level: int) -> float:

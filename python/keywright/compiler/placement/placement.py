@@ -104,10 +104,7 @@ class Problem:
 
     def bootstrap_seconds(self, number: int, option: Bootstrap) -> float:
         """Return the time of bootstrapping a value."""
-        each = option.seconds
-        if each is None:
-            each = self.costs.bootstrap_seconds(option.output_level)
-        return each * self.ciphertexts[number]
+        return self.costs.bootstrap_seconds(option, self.ciphertexts[number])
 
     @cached_property
     def drifted(self) -> set[int]:

@@ -40,9 +40,12 @@ class BootstrapPreset:
         """Return the bootstrapping to each useful output level, with its predicted time: the modulus is
         raised only as far as necessary. `eval_mod` then uses other primes; levels at which these are too
         narrow for it are left out."""
+        plan = self.plan
+        whole = plan.slots == plan.parameters.max_slots and plan.iterations == 1
+        pairs = whole and (plan.values, plan.order) == ("real", "slots_to_coeffs_first")
         return tuple(
-            Bootstrap.of(plan, predict_bootstrap(plan, self.model), preset=self.name)
-            for plan in _useful_plans(self.name)
+            replace(Bootstrap.of(each, predict_bootstrap(each, self.model), preset=self.name), pairs=pairs)
+            for each in _useful_plans(self.name)
         )
 
     @cached_property

@@ -22,6 +22,7 @@ from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.hull import hull, savings
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.workload.arithmetic import performed_bootstraps
 from keywright.program.program import Program
 
 from .ciphertexts import live_bytes
@@ -109,7 +110,8 @@ class _Candidate:
     @cached_property
     def kept(self) -> list[TransformStorage]:
         """Return everything that has diagonals."""
-        uses = [step.argument for step in self.network.instructions if step.opcode == "bootstrap"]
+        places = performed_bootstraps(self.network, self.plans)
+        uses = [self.network.instructions[place].argument for place in places]
         bootstraps = [
             bootstrap_diagonals(plan, index, uses.count(index), self.chain, self.model)
             for index, plan in enumerate(self.plans)

@@ -68,12 +68,18 @@ def preset_plan(option: Bootstrap, program: Program) -> BootstrapperPlan:
     """Return the plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels. If
     other keys exceed it, the plan with the fewest bytes is used."""
     rings = tuple(used_rings(shipped_plan(option.preset), program))
-    return _plan_of(option.preset, option.slots, rings, option.input_log_n or None, option.output_level)
+    levels, values = (option.input_log_n or None, option.output_level), "pair" if option.pairs else None
+    return _plan_of(option.preset, option.slots, rings, *levels, values)
 
 
 @lru_cache(maxsize=16)
 def _plan_of(
-    preset: str, slots: int, subrings: tuple[Subring, ...], input_log_n: int | None, output_level: int
+    preset: str,
+    slots: int,
+    subrings: tuple[Subring, ...],
+    input_log_n: int | None,
+    output_level: int,
+    values: str | None,
 ) -> BootstrapperPlan:
     """Return the plan, which is made once: every batch and every choice of keys of a network asks for it."""
     make = partial(
@@ -83,6 +89,7 @@ def _plan_of(
         subrings=subrings,
         input_log_n=input_log_n,
         output_level=output_level,
+        values=values,
     )
     try:
         return make()

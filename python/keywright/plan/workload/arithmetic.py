@@ -1,6 +1,7 @@
 """The operations of compiled networks and bootstraps besides key switches."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from keywright._core import BootstrapperPlan, polynomial_arithmetic, polynomial_depth
 from keywright.plan.cost.operations import Operation, product_operation
@@ -21,6 +22,30 @@ def stage_ring(plan: BootstrapperPlan, stage: str) -> int:
 def input_ring(plan: BootstrapperPlan) -> int:
     """Return the name in programs of the ring that a bootstrap begins in."""
     return 0 if plan.input_log_n == plan.parameters.log_n else plan.input_log_n
+
+
+def performed_bootstraps(
+    network: Program, bootstraps: Sequence[BootstrapperPlan]
+) -> dict[int, BootstrapperPlan]:
+    """Return the plan of what is done at each instruction that bootstraps, by its place. The first of a pair
+    is for both, and the second is left out.
+
+    Args:
+        network: the compiled network.
+        bootstraps: plans of its bootstraps, in order.
+    """
+    pairs = network.bootstrap_pairs
+    return {
+        place: bootstraps[step.argument] if place in pairs else _alone(bootstraps[step.argument])
+        for place, step in enumerate(network.instructions)
+        if step.opcode == "bootstrap" and place - 1 not in pairs
+    }
+
+
+@lru_cache(maxsize=16)
+def _alone(plan: BootstrapperPlan) -> BootstrapperPlan:
+    """Return the plan of a ciphertext without another; one object, whose factors are listed once."""
+    return plan.alone if plan.values == "pair" else plan
 
 
 def bootstrap_operations(plan: BootstrapperPlan, name: str, log_n: int = 0) -> list[Operation]:
@@ -58,11 +83,12 @@ def network_operations(
     """
     out: list[Operation] = []
     scales = _Scales()
-    for step in network.instructions:
+    performed = performed_bootstraps(network, bootstraps) if bootstraps else {}
+    for place, step in enumerate(network.instructions):
         name = f"c{step.result}"
         changed = scales.follow(step)
-        if step.opcode == "bootstrap" and bootstraps:
-            out += bootstrap_operations(bootstraps[step.argument], name, log_n)
+        if place in performed:
+            out += bootstrap_operations(performed[place], name, log_n)
         if network.rings[step.result] != log_n:
             continue
         out += [Operation(name, level + 1, visits=2, rescaled=2) for level in changed]

@@ -14,7 +14,13 @@ from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.galois import Automorphism
 from keywright.program.program import Program
 
-from .arithmetic import bootstrap_operations, factor_operations, network_operations, stage_ring
+from .arithmetic import (
+    bootstrap_operations,
+    factor_operations,
+    network_operations,
+    performed_bootstraps,
+    stage_ring,
+)
 from .factors import COUNTS
 from .open_workload import Alternative, Choice, OpenWorkload
 from .ring_switches import RingSwitches
@@ -284,10 +290,11 @@ def switch_bundles(
             # "c7" is an input, "c7/64" the sum of a giant step.
             form = "giant" if "/" in source else "baby"
         groups.setdefault(index, []).append(Group(source, level, tuple(sorted(targets)), 1, form))
+    performed = performed_bootstraps(network, bootstraps) if bootstraps else {}
     out: list[SwitchBundle] = []
     for index, step in enumerate(network.instructions):
-        if step.opcode == "bootstrap" and bootstraps:
-            plan, name = bootstraps[step.argument], f"c{step.result}"
+        if index in performed:
+            plan, name = performed[index], f"c{step.result}"
             bundles = bootstrap_bundles(plan, workload, name, step.argument, log_n)
             out += [replace(bundle, instruction=index) for bundle in bundles]
         elif index in groups or index in relinearizations:

@@ -184,7 +184,10 @@ def _description(program: Program) -> dict[str, Any]:
             dataclasses.astuple(range_)[: None if range_.total else -1 if range_.slots else -2]
             for range_ in program.ranges
         ],
-        "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.operands.bootstraps],
+        "bootstraps": [
+            {name: value for name, value in dataclasses.asdict(each).items() if value or name != "pairs"}
+            for each in program.operands.bootstraps
+        ],
         "layers": [dataclasses.astuple(layer) for layer in program.layers],
         "client_part": None,
     } | codecs_to_json(program.input, program.output)

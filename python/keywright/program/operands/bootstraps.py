@@ -25,6 +25,7 @@ class Bootstrap:
         seconds: measured time; None uses the cost table.
         preset: its name in `keywright.BootstrapperPlan.presets()`, for running a stored program.
         input_log_n: log2 of the degree of the smaller ring of its operand; 0 for that of its result.
+        pairs: whether it also takes two ciphertexts at once, in less than twice the time.
 
     Raises:
         ParameterError: no level is gained, slots are not a power of two, or the time is not positive.
@@ -36,6 +37,7 @@ class Bootstrap:
     seconds: float | None = None
     preset: str = ""
     input_log_n: int = 0
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.input_level < self.output_level:
@@ -55,4 +57,5 @@ class Bootstrap:
     @staticmethod
     def of(plan: BootstrapperPlan, seconds: float | None = None, *, preset: str = "") -> "Bootstrap":
         """Return the description of a plan, with its measured time and its name if there are any."""
-        return Bootstrap(plan.slots, plan.input_level, plan.output_level, seconds, preset)
+        levels, pairs = (plan.input_level, plan.output_level), plan.values == "pair"
+        return Bootstrap(plan.slots, *levels, seconds, preset, pairs=pairs)

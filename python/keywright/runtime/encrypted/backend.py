@@ -24,13 +24,16 @@ from .encoded_transforms import EncodedTransforms
 
 
 def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
+    needed = program.operands.bootstraps
     offered = [(plan.slots, plan.input_level, plan.output_level, input_ring(plan)) for plan in plans]
-    asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.operands.bootstraps]
+    asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in needed]
     if asked and asked != offered:
         raise OperandError(
             f"the program needs bootstraps with (slots, input level, output level, input's ring) {asked}, "
             f"got {offered}"
         )
+    if any(b.pairs and plan.values != "pair" for b, plan in zip(needed, plans, strict=False)):
+        raise OperandError("the program bootstraps pairs of ciphertexts, and a plan is for single ones")
 
 
 Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
@@ -202,13 +205,16 @@ class EncryptedBackend(
         lowered = self._done(self.evaluator.drop_to_level(as_ciphertext(ct), level))
         return level_dropped(ct, lowered)
 
-    def bootstrap(self, ct: Value, index: int) -> Ciphertext:
-        """See `Backend.bootstrap`. The operand declares `LARGEST`. Values above cannot be detected; their
-        results are wrong."""
+    def bootstrap(self, cts: list[Value], index: int) -> list[Value]:
+        """See `Backend.bootstrap`. Operands declare `LARGEST`. Values above cannot be detected; their results
+        are wrong."""
         bootstrapper, evaluator = self.bootstrappers[index], self.evaluator
-        declared = self._at_most(as_ciphertext(ct), LARGEST)
-        operand = evaluator.view_slots(declared, bootstrapper.plan.slots)
-        return self._done(evaluator.view_slots(bootstrapper.bootstrap(evaluator, operand), self._slots))
+        declared = [self._at_most(as_ciphertext(ct), LARGEST) for ct in cts]
+        operands = [evaluator.view_slots(ct, bootstrapper.plan.slots) for ct in declared]
+        together = bootstrapper.bootstrap if len(operands) == 1 else bootstrapper.bootstrap_pair
+        results = together(evaluator, *operands)
+        listed = results if isinstance(results, tuple) else (results,)
+        return [self._done(evaluator.view_slots(result, self._slots)) for result in listed]
 
     def switch_ring(self, ct: Value, log_n: int) -> Ciphertext:
         """See `Backend.switch_ring`."""

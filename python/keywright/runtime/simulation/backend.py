@@ -152,8 +152,11 @@ class SimulatedBackend:
         noise.add(values, self._noise[0].model.switch_ring(source, target, a.level), a.scale)
         return SimulatedCiphertext(values, a.level, a.scale, log_n)
 
-    def bootstrap(self, ct: Value, index: int) -> SimulatedCiphertext:
+    def bootstrap(self, cts: list[Value], index: int) -> list[Value]:
         """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above `LARGEST`."""
+        return [self._bootstrapped(ct, index) for ct in cts]
+
+    def _bootstrapped(self, ct: Value, index: int) -> SimulatedCiphertext:
         if not 0 <= index < len(self._bootstraps):
             raise OperandError(f"bootstrap {index} of {len(self._bootstraps)}")
         a, plan = as_ciphertext(ct), self._bootstraps[index]

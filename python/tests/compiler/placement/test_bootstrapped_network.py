@@ -88,13 +88,13 @@ class Party:
     keys: kw.EvaluationKeys
 
 
-def small_plan() -> kw.BootstrapperPlan:
+def small_plan(values: str = "real") -> kw.BootstrapperPlan:
     widths = [50, 40, 40, 45, 45, 45, 45, 45] + 7 * [50] + [59, 60, 50] + 2 * [50]
     parameters = kw.Parameters.from_bits(11, widths, [50, 50, 50], 45, insecure=True)
     return kw.BootstrapperPlan(
         parameters,
         **DEGREE_62,
-        values="real",
+        values=values,
     )
 
 

@@ -20,21 +20,24 @@ from tests.engine.bootstrapping.test_refusals import wide_parameters
 
 
 def test_two_ciphertexts_of_real_values_come_back_from_one_bootstrap(full: Bootstrapping) -> None:
+    pairs = prepare(values="pair")
+    assert (pairs.plan.values, pairs.plan.alone.values) == ("pair", "real")
     rng = np.random.default_rng(5)
-    numbers = rng.uniform(-1, 1, (2, full.plan.slots))
-    inputs = [full.encryptor.encrypt(row, level=full.plan.input_level, magnitude=1) for row in numbers]
-    results = full.bootstrapper.bootstrap_pair(full.evaluator, *inputs)
+    numbers = rng.uniform(-1, 1, (2, pairs.plan.slots))
+    inputs = [pairs.encryptor.encrypt(row, level=pairs.plan.input_level, magnitude=1) for row in numbers]
+    results = pairs.bootstrapper.bootstrap_pair(pairs.evaluator, *inputs)
     for result, row in zip(results, numbers, strict=True):
-        assert result.level == full.plan.output_level
+        assert result.level == pairs.plan.output_level
         assert result.error_bound < 2**-12
-        full.assert_decrypts(result, row.astype(complex))
-    unusual = full.encryptor.encrypt(1j * numbers[0], level=full.plan.input_level, magnitude=1)
+        pairs.assert_decrypts(result, row.astype(complex))
+    unusual = pairs.encryptor.encrypt(1j * numbers[0], level=pairs.plan.input_level, magnitude=1)
     with pytest.raises(kw.errors.OperandError, match="ciphertext 1 of the pair") as caught:
-        full.bootstrapper.bootstrap_pair(full.evaluator, inputs[0], unusual)
+        pairs.bootstrapper.bootstrap_pair(pairs.evaluator, inputs[0], unusual)
     assert caught.value.code == "range"
-    half = prepare(slots=full.plan.slots // 2)
     with pytest.raises(kw.errors.ParameterError, match="one after the other"):
-        half.bootstrapper.bootstrap_pair(half.evaluator, *inputs)
+        full.bootstrapper.bootstrap_pair(full.evaluator, *inputs)
+    with pytest.raises(kw.errors.ParameterError, match="one after the other"):
+        prepare(values="pair", slots=full.plan.slots // 2)
 
 
 def test_a_key_budget_is_kept_and_the_values_come_back() -> None:

@@ -13,6 +13,7 @@ from tests.engine.bootstrapping.owner import (
     Q_BITS,
     STAGES,
     Bootstrapping,
+    prepare,
     small_parameters,
     small_plan,
 )
@@ -23,17 +24,20 @@ if TYPE_CHECKING:
 
 def test_values_that_the_reduction_cannot_tell_apart_are_refused(full: Bootstrapping) -> None:
     values = np.linspace(-1, 1, full.plan.slots)
+    pairs = prepare(values="pair")
     for magnitude in (4, 16, 2**20):
-        large = full.encryptor.encrypt(magnitude * values, level=full.plan.input_level, magnitude=magnitude)
-        for bootstrap, inputs in (
-            (full.bootstrapper.bootstrap, (large,)),
-            (full.bootstrapper.bootstrap_pair, (large, large)),
+        for owner, bootstrap, count in (
+            (full, full.bootstrapper.bootstrap, 1),
+            (pairs, pairs.bootstrapper.bootstrap, 1),
+            (pairs, pairs.bootstrapper.bootstrap_pair, 2),
         ):
+            level = owner.plan.input_level
+            large = owner.encryptor.encrypt(magnitude * values, level=level, magnitude=magnitude)
             if magnitude == 4:
-                bootstrap(full.evaluator, *inputs)
+                bootstrap(owner.evaluator, *[large] * count)
                 continue
             with pytest.raises(kw.errors.NoiseError, match="divide the values before") as caught:
-                bootstrap(full.evaluator, *inputs)
+                bootstrap(owner.evaluator, *[large] * count)
             assert caught.value.code == "values"
 
 

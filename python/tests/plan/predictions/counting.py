@@ -17,7 +17,7 @@ from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime.encrypted.backend import EncryptedBackend
-from tests.plan.predictions.test_prediction import planned_bootstrap, planned_network
+from tests.plan.predictions.test_prediction import BOOTSTRAPS, planned_bootstrap, planned_network
 from tests.plan.test_derived import wide_derivation
 from tests.plan.test_execution import bootstrapping, digits, mnist
 
@@ -40,9 +40,9 @@ def network(name: str) -> dict[str, list[int]]:
     return counted(lambda: backend.run(side.program, side.inputs))
 
 
-def bootstrap(*, apart: bool) -> dict[str, list[int]]:
-    """A bootstrap with the keys of its plan."""
-    plan, secret = bootstrapping(apart)
+def bootstrap(*, apart: bool, values: str) -> dict[str, list[int]]:
+    """A bootstrap with the keys of its plan, of two ciphertexts if that is for pairs."""
+    plan, secret = bootstrapping(apart, values)
     execution = PlanExecution(planned_bootstrap(plan), plan.parameters, bootstraps=[plan])
     generator = kw.KeyGenerator(secret, bytes(32))
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
@@ -50,6 +50,8 @@ def bootstrap(*, apart: bool) -> dict[str, list[int]]:
     bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
     ciphertext = encryptor.encrypt([0.5], slots=plan.slots, level=plan.input_level)
+    if values == "pair":
+        return counted(lambda: bootstrapper.bootstrap_pair(evaluator, ciphertext, ciphertext))
     return counted(lambda: bootstrapper.bootstrap(evaluator, ciphertext))
 
 
@@ -83,6 +85,6 @@ def derived() -> dict[str, list[int]]:
 if __name__ == "__main__":
     counts = {"digits": network("digits"), "mnist": network("mnist")}
     counts |= calibrated(13) | calibrated(14)
-    counts |= {"apart": bootstrap(apart=True), "fused": bootstrap(apart=False)}
+    counts |= {name: bootstrap(apart=apart, values=values) for name, (apart, values) in BOOTSTRAPS.items()}
     counts["derived"] = derived()
     json.dump(counts, sys.stdout)

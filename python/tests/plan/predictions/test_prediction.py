@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tests.plan.test_execution import Side
 
 MODEL = planning.CostModel()
+BOOTSTRAPS = {"apart": (True, "complex"), "fused": (False, "complex"), "pair": (False, "pair")}
+"""Whether stages are apart, and the values."""
 CHAIN = planning.Chain(16, (60, 45, 45, 45, 45), (60, 60))
 
 
@@ -60,12 +62,12 @@ def counted() -> dict[str, dict[str, list[int]]]:
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
-@pytest.mark.parametrize("name", ["digits", "mnist", "apart", "fused"])
+@pytest.mark.parametrize("name", ["digits", "mnist", "apart", "fused", "pair"])
 def test_counts_are_those_of_the_execution(name: str) -> None:
     if name in ("digits", "mnist"):
         plan = planned_network(digits() if name == "digits" else mnist())
     else:
-        plan = planned_bootstrap(bootstrapping(name == "apart")[0])
+        plan = planned_bootstrap(bootstrapping(*BOOTSTRAPS[name])[0])
     log_n = plan.workload.chain.log_n
     # The engine adds constants without a kernel.
     uses = plan.workload.operations

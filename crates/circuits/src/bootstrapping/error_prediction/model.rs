@@ -56,7 +56,8 @@ impl BootstrapperPlan {
         let log_slots = self.slots_to_coeffs.dft.log_slots();
         let approximation = &self.eval_mod.approximation;
         let tail = log2_tail(self.mod_raise.weight(rlwe), approximation.k, approximation.message);
-        let log2_failure = tail + f64::from(log_slots + u32::from(complex));
+        let parts = u32::from(self.coeffs_to_slots.values != Values::Real);
+        let log2_failure = tail + f64::from(log_slots + parts);
         let copies = 1u64 << (parameters.max_log_slots() - self.coeffs_to_slots.output_log_slots());
         Ok(Some(ErrorPrediction {
             stages: stages.into_iter().map(|(name, variance)| (name, variance.sqrt())).collect(),
@@ -228,13 +229,17 @@ impl<'p> Model<'p> {
 
     fn slots_to_coeffs(&self) -> Result<Variance, CircuitError> {
         let stage = &self.plan.slots_to_coeffs;
-        let change = stage.output_scale / stage.input_scale;
+        let (change, scale) = (stage.constant(), stage.factored_scale());
         let constants = vec![change.powf(1.0 / stage.factors.len() as f64); stage.factors.len()];
-        let parts = if self.plan.coeffs_to_slots.values == Values::Complex { 2.0 } else { 1.0 };
-        let input = parts / 3.0 * (self.messages() * stage.input_scale).powi(2);
+        let parts = if self.plan.coeffs_to_slots.values == Values::Real { 1.0 } else { 2.0 };
+        let input = parts / 3.0 * (self.messages() * scale).powi(2);
         let (error, gain) =
             self.factors(&stage.dft, Direction::Forward, &stage.factors, &constants, input)?;
-        let inner = error / (2.0 * gain * stage.input_scale * stage.input_scale);
+        let joining = match &stage.conjugation {
+            Some(key) => self.outer * self.switch(key)? + self.rounding(self.outer).mean(),
+            None => 0.0,
+        };
+        let inner = (error / gain + joining) / (2.0 * scale * scale);
         let last = (1.0 + self.norm2) / 12.0 / (stage.output_scale * stage.output_scale);
         Ok(Variance { plain: inner + last, secret: 0.0 })
     }
@@ -279,7 +284,7 @@ impl<'p> Model<'p> {
         let mut out = Variance { plain: 2.0 * unit * (error + last.plain), secret: 2.0 * unit * last.secret };
         // In a full complex packing the conjugation's error cancels: e in one half and i e in the other are joined as a
         // + i b.
-        if stage.ciphertexts() == 1 {
+        if stage.ciphertexts() == 1 || stage.values == Values::Pair {
             let halves = if stage.values == Values::Complex { 1.0 } else { 0.5 };
             let switch = self.working * self.switch(&stage.conjugation)?;
             out.plain += halves * unit * (switch + last.plain);

@@ -132,13 +132,6 @@ impl BootstrapperPlan {
         if error <= WORST * largest { Ok(largest) } else { Err(CircuitError::Magnitude { largest, error }) }
     }
 
-    /// Refuses a plan with which two ciphertexts of real values cannot be joined to complex ones whose parts stay
-    /// apart.
-    pub(crate) fn require_pairs(&self) -> Result<(), CircuitError> {
-        let joins = self.order == Order::SlotsToCoeffsFirst && self.iterations.is_none();
-        if joins && self.coeffs_to_slots.ciphertexts() == 2 { Ok(()) } else { Err(CircuitError::PairPlan) }
-    }
-
     /// Bytes of the diagonals of all stages that [`crate::bootstrapping::Bootstrapper::with_storage`] keeps.
     pub fn diagonal_bytes(&self, kept: Option<Storage>) -> usize {
         let (to_coeffs, to_slots) = (&self.slots_to_coeffs, &self.coeffs_to_slots);

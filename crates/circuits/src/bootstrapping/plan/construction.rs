@@ -9,6 +9,7 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters};
 use super::bootstrapper_plan::{BootstrapperPlan, input_ring};
 use super::literal::{BootstrapperLiteral, Order};
 use crate::CircuitError;
+use crate::bootstrapping::keys::quiet_key;
 use crate::bootstrapping::mod_one::range::integer_part_bound;
 use crate::bootstrapping::mod_one::sine::SineApproximation;
 use crate::bootstrapping::stage::{SCALE_DRIFT, Stage};
@@ -129,9 +130,24 @@ impl<'p> Construction<'p> {
             Order::SlotsToCoeffsFirst => self.coefficients_scale,
             Order::ModRaiseFirst => scale,
         };
+        let conjugation = match literal.values {
+            Values::Pair => self.conjugation(self.input.rlwe(), level).map(Some),
+            _ => Ok(None),
+        };
         Dft::balanced(literal.log_slots, literal.slots_to_coeffs)
             .and_then(|dft| SlotsToCoeffsPlan::new(self.input, dft, level, scale, output_scale, SPEED))
+            .and_then(|plan| Ok(SlotsToCoeffsPlan { conjugation: conjugation?, ..plan }))
             .map_err(|error| Stage::SlotsToCoeffs.error(level, error))
+    }
+
+    /// The key of a conjugation, by the literal's design if it has one.
+    fn conjugation(&self, rlwe: &Parameters, level: usize) -> Result<KeySpec, CircuitError> {
+        let element = KeyElement::Galois((2 << rlwe.log_n()) - 1);
+        let key = match self.literal.keys {
+            None => quiet_key(rlwe, element, level),
+            Some(design) => design.quiet_key(rlwe, element, level),
+        };
+        Ok(key?)
     }
 
     /// Refuses a design that leaves some rotation of the input without a key.
@@ -166,7 +182,7 @@ impl<'p> Construction<'p> {
             _ => 1.0,
         };
         let message = largest * (-literal.log_ratio).exp2() * (1.0 + SCALE_DRIFT);
-        let log_coefficients = literal.log_slots + u32::from(self.values == Values::Complex);
+        let log_coefficients = literal.log_slots + u32::from(self.values != Values::Real);
         integer_part_bound(weight, log_coefficients, literal.log2_failure, message)
             .and_then(|k| {
                 let (angles, arcsine) = (literal.double_angles, literal.arcsine_degree);

@@ -5,7 +5,7 @@ use keywright_ckks::CkksParameters;
 use super::bootstrapper_plan::BootstrapperPlan;
 use crate::CircuitError;
 use crate::bootstrapping::stage::Stage;
-use crate::bootstrapping::stages::coeffs_to_slots::CoeffsToSlotsPlan;
+use crate::bootstrapping::stages::coeffs_to_slots::{CoeffsToSlotsPlan, Values};
 use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
 use crate::bootstrapping::transforms::{Dft, Direction, FactorPlan, KeyBudget, worthwhile};
 
@@ -57,6 +57,17 @@ impl BootstrapperPlan {
                 .map_err(|error| Stage::CoeffsToSlots.error(level, error))?,
         );
         Ok(out)
+    }
+
+    /// The plan of the bootstraps of one ciphertext by a plan of [`Values::Pair`], whose keys are among those of the
+    /// pair; of other plans, the plan itself.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        let mut plan = self.clone();
+        if plan.slots_to_coeffs.conjugation.take().is_some() {
+            plan.coeffs_to_slots.values = Values::Real;
+        }
+        plan
     }
 
     /// The same plan with the factors that are best for another budget.
@@ -153,7 +164,8 @@ impl BootstrapperPlan {
         let stage = &self.coeffs_to_slots;
         let recombine = self.recombine.iter().flat_map(|factor| &factor.keys);
         let single = [&stage.conjugation, &self.relinearization];
-        let others = stage.trace.iter().chain(single).chain(recombine).cloned();
+        let joining = self.slots_to_coeffs.conjugation.iter();
+        let others = stage.trace.iter().chain(single).chain(recombine).chain(joining).cloned();
         // The switch back is the first baby step of a raised factor, and counted there.
         let raise = self.mod_raise.key_specs().into_iter().filter(|key| !stage.is_raised() || key.level == 0);
         let fixed = others.chain(raise).map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;

@@ -91,6 +91,11 @@ impl BootstrapperLiteral {
             let error = CircuitError::Count { what, count, min: 2, max: MAX_DEGREE - 1 };
             return Err(Stage::EvalMod.error(parameters.max_level(), error));
         }
+        let joins =
+            self.order == Order::SlotsToCoeffsFirst && self.iterations.is_none() && self.log_slots == max;
+        if self.values == Values::Pair && !joins {
+            return Err(first.error(input_level, CircuitError::PairPlan));
+        }
         let scale = rlwe.modulus(0).value() as f64 / self.log_ratio.exp2();
         if !(scale >= 1.0 && scale.is_finite()) {
             let (log_scale, log_q) = (scale.log2(), rlwe.log2_q(0));

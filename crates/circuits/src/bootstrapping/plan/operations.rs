@@ -23,8 +23,9 @@ pub struct StageOperation {
 }
 
 impl BootstrapperPlan {
-    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with stored
-    /// diagonals. They include switches to and from an ephemeral secret.
+    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`], or of one
+    /// [`bootstrap_pair`](crate::bootstrapping::Bootstrapper::bootstrap_pair) by a plan of [`Values::Pair`], in the
+    /// order of the stages, with stored diagonals. They include switches to and from an ephemeral secret.
     pub fn operations(&self) -> Vec<StageOperation> {
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
         let mut out = Vec::new();
@@ -34,6 +35,9 @@ impl BootstrapperPlan {
             };
             match stage {
                 Stage::SlotsToCoeffs => {
+                    if self.slots_to_coeffs.conjugation.is_some() {
+                        push(level, None, Arithmetic { visits: 6, ..Arithmetic::unit() }, 1);
+                    }
                     self.slots_to_coeffs.factors.iter().for_each(|factor| transform(factor, &mut push));
                 }
                 Stage::ModRaise => self.raising(&mut push),
@@ -52,7 +56,7 @@ impl BootstrapperPlan {
                     for (below, arithmetic) in self.eval_mod.arithmetic() {
                         push(level - below, None, arithmetic, self.coeffs_to_slots.ciphertexts());
                     }
-                    if self.recombine.is_none() && self.coeffs_to_slots.ciphertexts() == 2 {
+                    if self.recombine.is_none() && self.coeffs_to_slots.values == Values::Complex {
                         let joined = level - self.eval_mod.depth();
                         push(joined, None, Arithmetic { visits: 2, ..Arithmetic::unit() }, 1);
                     }

@@ -9,6 +9,10 @@ use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::transforms::{Dft, Direction, FactorPlan};
 use crate::linear_transform::{ScratchShape, Storage, transformed_words};
 
+/// Ciphertexts at the level of `slots_to_coeffs` while two are joined: both inputs, lowered and without their errors,
+/// one of them turned, their sum, their difference and its conjugate.
+const JOINED: usize = 8;
+
 /// Threads, and the storage of diagonals.
 #[derive(Clone, Copy)]
 struct Run {
@@ -37,8 +41,14 @@ impl BootstrapperPlan {
                     let plan = &self.slots_to_coeffs;
                     let rlwe = self.input_ring(parameters)?.rlwe();
                     // The input is lowered to the level of the stage.
-                    let copy = 2 * (level + 1) * (8 << rlwe.log_n());
-                    copy + transforms(rlwe, &plan.factors, &plan.dft, Direction::Forward, run)?
+                    let limb = 8 << rlwe.log_n();
+                    let copy = 2 * (level + 1) * limb;
+                    let factors = transforms(rlwe, &plan.factors, &plan.dft, Direction::Forward, run)?;
+                    let joining = match &plan.conjugation {
+                        Some(key) => JOINED * copy + switch(rlwe, key, level, false, threads)? * limb,
+                        None => 0,
+                    };
+                    joining.max(copy + factors)
                 }
                 Stage::ModRaise => self.raising_limbs(rlwe, threads)? * limb,
                 Stage::CoeffsToSlots => {

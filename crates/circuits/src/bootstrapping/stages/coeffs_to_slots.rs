@@ -13,6 +13,7 @@
 //! | [`Values::Real`] | any | one of `n` slots: `f u_j` |
 //! | [`Values::Complex`] | `n < N/2` | one of `2n` slots: `f u_j` in slot `j`, `f v_j` in slot `n + j` |
 //! | [`Values::Complex`] | `n = N/2` | two of `n` slots: `f u_j`; `f v_j` |
+//! | [`Values::Pair`] | any | the same |
 //!
 //! 1. *Trace.* If `n < N/2`, the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all coefficients
 //!    but those at multiples of `N/2n`, and multiply these by `N/2n`, which is a change of scale.
@@ -51,6 +52,9 @@ pub enum Values {
     Real,
     /// Complex values.
     Complex,
+    /// Real values of two ciphertexts at once, or of one: the real and the imaginary parts of complex values, which
+    /// stay apart. A whole bootstrapping has them in all `N/2` slots.
+    Pair,
 }
 
 /// The plan of the stage, without diagonals and keys.
@@ -167,7 +171,7 @@ impl CoeffsToSlotsPlan {
     /// Ciphertexts of the output.
     pub fn ciphertexts(&self) -> usize {
         let doubled = self.output_log_slots() > self.dft.log_slots();
-        if self.values == Values::Complex && !doubled { 2 } else { 1 }
+        if self.values == Values::Real || doubled { 1 } else { 2 }
     }
 
     /// Every key that the stage uses.

@@ -9,6 +9,19 @@
 //! Each of its `m` factors carries `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients `B z`,
 //! so decoding its coefficients gives the values themselves.
 //!
+//! # Two ciphertexts at once
+//! Two ciphertexts decrypt to `a = x + e` and `b = y + f`, with real values `x` and `y` and complex errors `e` and `f`.
+//! Joined as `a + i b`, the real part would be `x + Re e - Im f`: a share of each error would pass to the other
+//! value, and bounds would double with every bootstrap. One conjugation removes these shares:
+//!
+//! ```text
+//! (a + i b) + conj(a - i b) = 2 Re a + 2 i Re b.
+//! ```
+//!
+//! So the coefficients hold `x + Re e` and `y + Re f`, as those of two ciphertexts of real values would. Only the error
+//! of the conjugation itself is new. Twice the values at scale `S` are the values at scale `2 S`, and the matrix is
+//! that from scale `2 S` to `c S`. A ciphertext that comes alone is doubled.
+//!
 //! # Error
 //! Deviations are root mean squares over the slots, see [`Spread::RootMeanSquare`](crate::linear_transform::Spread).
 //! The factors are multiples of unitary matrices, `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output, slots
@@ -42,6 +55,8 @@ pub struct SlotsToCoeffsPlan {
     pub input_scale: f64,
     /// Scale of the output, for an input at exactly [`Self::input_scale`].
     pub output_scale: f64,
+    /// Key of the conjugation, at the input's level, if the stage takes two ciphertexts at once.
+    pub conjugation: Option<KeySpec>,
 }
 
 impl SlotsToCoeffsPlan {
@@ -74,7 +89,7 @@ impl SlotsToCoeffsPlan {
             }
         }
         let (_, factors) = budget.choose(0, Self::ways(parameters, &dft, level, None)?)?;
-        Ok(Self { dft, factors, input_scale, output_scale })
+        Ok(Self { dft, factors, input_scale, output_scale, conjugation: None })
     }
 
     /// The ways to evaluate each factor, see [`FactorPlan::ways`].
@@ -104,7 +119,18 @@ impl SlotsToCoeffsPlan {
 
     /// Every key that the stage uses.
     pub fn required_keys(&self) -> Vec<KeySpec> {
-        self.factors.iter().flat_map(|factor| factor.keys.iter().cloned()).collect()
+        let factors = self.factors.iter().flat_map(|factor| factor.keys.iter());
+        self.conjugation.iter().chain(factors).cloned().collect()
+    }
+
+    /// Scale of what the factors multiply.
+    pub(crate) fn factored_scale(&self) -> f64 {
+        if self.conjugation.is_some() { 2.0 * self.input_scale } else { self.input_scale }
+    }
+
+    /// The product of the factors by which the transforms multiply integers.
+    pub(crate) fn constant(&self) -> f64 {
+        self.output_scale / self.factored_scale()
     }
 }
 
@@ -121,9 +147,53 @@ impl SlotsToCoeffs {
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
     ) -> Result<Ciphertext, CircuitError> {
-        let lowered = self.take(evaluator, input)?;
-        let packing = lowered.packing;
-        let mut out = self.transform(evaluator, lowered, input.estimate.magnitude)?;
+        let mut lowered = self.take(evaluator, input)?;
+        if self.plan.conjugation.is_some() {
+            let estimate = lowered.estimate;
+            evaluator.of(&lowered)?.mul_integer_assign(&mut lowered, 2)?;
+            // The same values.
+            (lowered.scale, lowered.estimate) = (2.0 * lowered.scale, estimate);
+        }
+        self.coefficients(evaluator, lowered, input.estimate.magnitude)
+    }
+
+    /// Moves the real parts of two ciphertexts, whose absolute values are at most `magnitude`, to the real and the
+    /// imaginary parts of coefficients.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], and [`CkksError::ScaleMismatch`] for different scales; [`CircuitError::PairPlan`] for a
+    /// plan without a conjugation.
+    pub(crate) fn evaluate_pair(
+        &self,
+        evaluator: &Evaluator<'_>,
+        inputs: [&Ciphertext; 2],
+        magnitude: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        if self.plan.conjugation.is_none() {
+            return Err(CircuitError::PairPlan);
+        }
+        let [first, second] = inputs.map(|input| self.take(evaluator, input));
+        let (first, second) = (first?, second?);
+        let low = evaluator.of(&first)?;
+        let turned = low.multiply_by_i(&second)?;
+        let mut joined = low.add(&first, &turned)?;
+        low.add_assign(&mut joined, &low.conjugate(&low.sub(&first, &turned)?)?)?;
+        // Twice the values at a scale are the values at twice the scale.
+        joined.scale *= 2.0;
+        joined.estimate.deviation /= 2.0;
+        joined.estimate.magnitude = std::f64::consts::SQRT_2 * magnitude;
+        self.coefficients(evaluator, joined, magnitude)
+    }
+
+    /// The transform of an input at the plan's level, as coefficients.
+    fn coefficients(
+        &self,
+        evaluator: &Evaluator<'_>,
+        input: Ciphertext,
+        magnitude: f64,
+    ) -> Result<Ciphertext, CircuitError> {
+        let packing = input.packing;
+        let mut out = self.transform(evaluator, input, magnitude)?;
         out.packing = Packing::Coefficients;
         out.estimate.real = true;
         // The root mean square of the slots' errors, spread over the coefficients.
@@ -171,7 +241,7 @@ impl SlotsToCoeffs {
                 |i, storage| encode(&self.parameters, plan, i, storage),
             )
             .map_err(|error| Stage::SlotsToCoeffs.error(plan.input_level(), error))?;
-        let factor = plan.output_scale / plan.input_scale;
+        let factor = plan.constant();
         out.scale = scale * factor;
         out.estimate.deviation /= factor;
         out.estimate.magnitude = magnitude;
@@ -186,7 +256,7 @@ fn encode(
     index: usize,
     storage: Storage,
 ) -> Result<LinearTransform, CircuitError> {
-    let constant = (plan.output_scale / plan.input_scale).powf(1.0 / plan.factors.len() as f64);
+    let constant = plan.constant().powf(1.0 / plan.factors.len() as f64);
     let factor = plan.dft.order(Direction::Forward)[index];
     let diagonals = plan.dft.diagonals(Direction::Forward, factor, constant);
     plan.factors[index].encode(parameters, &diagonals, Spread::RootMeanSquare, storage)

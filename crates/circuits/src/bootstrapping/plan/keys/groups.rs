@@ -49,9 +49,10 @@ pub struct KeyGroup {
 }
 
 impl BootstrapperPlan {
-    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the
-    /// order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Switches to and from an ephemeral
-    /// secret have a single implementation and are left out: [`Self::fixed_keys`].
+    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], or of one
+    /// [`bootstrap_pair`](crate::bootstrapping::Bootstrapper::bootstrap_pair) by a plan of [`Values::Pair`], in a ring
+    /// of degree `2^log_n`, in the order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Switches
+    /// to and from an ephemeral secret have a single implementation and are left out: [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
@@ -62,6 +63,8 @@ impl BootstrapperPlan {
             match stage {
                 Stage::SlotsToCoeffs => {
                     let log_n = self.input_log_n.unwrap_or(log_n);
+                    let joining = self.slots_to_coeffs.conjugation.iter().filter_map(galois);
+                    out.extend(joining.map(|g| group(level, vec![g], passes)));
                     self.slots_to_coeffs
                         .factors
                         .iter()
