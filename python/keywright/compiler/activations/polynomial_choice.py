@@ -389,6 +389,15 @@ def _escaped(guarded: Sequence[tuple[int, str, Domain]], values: Mapping[int, Ve
     return np.any(left, axis=0) if left else np.zeros(len(next(iter(values.values()))), np.bool_)
 
 
+def _stops(count: int) -> Iterator[int]:
+    """Yield how many of the samples are judged before more are computed: few at first, in the end all."""
+    stop = FIRST_SAMPLES
+    while 4 * stop < count:
+        yield stop
+        stop *= 8
+    yield count
+
+
 class _Differs(Exception):
     """A graph does not follow the model."""
 
@@ -402,25 +411,23 @@ def _followed(
     allowed = int((1 - target.accuracy) * len(run.samples) + 1e-9)
     guarded = _guarded(graph)
 
-    def judged(count: int) -> Iterator[tuple[slice, Mapping[int, Vector]]]:
-        missed = 0
-        for chunk, values in graph.runs(run.samples[:count]):
-            exact = run.outputs[chunk]
-            changes, equal = _compare(values[graph.output], exact, run)
-            lost = _escaped(guarded, values)
-            if equal is not None:
-                lost |= ~equal & (margins(exact) > target.undecided)
-            missed += int(lost.sum())
-            if missed > allowed or not _close(values[graph.output], exact, changes, target, part):
-                raise _Differs
-            yield chunk, values
+    def judged() -> Iterator[tuple[slice, Mapping[int, Vector]]]:
+        missed = first = 0
+        for stop in _stops(len(run.samples)):
+            for chunk, values in graph.runs(run.samples[first:stop]):
+                exact = run.outputs[first:stop][chunk]
+                changes, equal = _compare(values[graph.output], exact, run)
+                lost = _escaped(guarded, values)
+                if equal is not None:
+                    lost |= ~equal & (margins(exact) > target.undecided)
+                missed += int(lost.sum())
+                if missed > allowed or not _close(values[graph.output], exact, changes, target, part):
+                    raise _Differs
+                yield chunk, values
+            first = stop
 
-    count = FIRST_SAMPLES
     try:
-        while 4 * count < len(run.samples):
-            largest_and_outputs(graph, judged(count))
-            count *= 8
-        return largest_and_outputs(graph, judged(len(run.samples)))
+        return largest_and_outputs(graph, judged())
     except _Differs:
         return None
 

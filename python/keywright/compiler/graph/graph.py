@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright._ahead import worked_ahead
 from keywright._core import polynomial_depth
 from keywright.minimax.series import chebyshev
+from keywright.program.ahead import worked_ahead
 from keywright.program.arrays import Shape, Vector
 from keywright.program.instructions import OUTSIDE
 

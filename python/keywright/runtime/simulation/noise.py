@@ -5,9 +5,9 @@ from itertools import cycle
 
 import numpy as np
 
-from keywright._ahead import worked_ahead
 from keywright._core import BootstrapperPlan, ErrorModel
 from keywright.errors.engine import ParameterError
+from keywright.program.ahead import worked_ahead
 from keywright.program.arrays import Vector
 
 Variance = tuple[float, float]
