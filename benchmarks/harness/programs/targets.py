@@ -165,6 +165,7 @@ def python_3_10() -> Path:
 
 TARGETS = (
     Target(KEYWRIGHT, keywright(None)),
+    Target("keywright-avx2", keywright("avx2")),
     Target("keywright-portable", keywright("portable")),
     Target("lattigo", lattigo),
     Target("openfhe", wheel("openfhe", "openfhe", python_3_10)),

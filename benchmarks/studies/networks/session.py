@@ -10,6 +10,7 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
+from harness.measurement.clock import timed
 from harness.programs.peer import peak_rss_bytes
 from keywright import compiler
 from keywright.commands.helpers.inputs import load_inputs
@@ -63,60 +64,51 @@ class Session:
 
     def __init__(self, setting: Setting, typical: NDArray[np.float64]) -> None:
         kw.set_threads(setting.threads)
-        clock = time.perf_counter
-        start = clock()
-        calibration = None if setting.calibration is None else load_inputs(setting.calibration)
-        compiled = kw.compile(
-            setting.model,
-            calibration,
-            activations=setting.activations,
-            parameters=setting.preset,
-            batch=setting.batch,
-        )
-        if setting.key_bytes is not None:
-            compiled = compiled.with_keys_within(setting.key_bytes)
-        self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
+        compiled, compiling = timed(self._compiled, setting)
+        self.facts: dict[str, Any] = {"compile_s": compiling.wall, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters
         self.facts |= stored(self.program, setting.program)
 
-        start = clock()
         budget = default_budget() if setting.memory is None else setting.memory
-        planned = compiled.plan_process(setting.images, budget, setting.key_memory)
+        planned, planning = timed(compiled.plan_process, setting.images, budget, setting.key_memory)
         execution = planned.execution
         self.facts |= {
-            "plan_s": clock() - start,
+            "plan_s": planning.wall,
             "predicted_peak_bytes": planned.memory.total,
             "memory_parts": planned.memory.parts(),
             "kept": planned.explain(),
         }
 
-        start = clock()
-        predicted = simulate(self.program, execution, typical)
+        predicted, predicting = timed(simulate, self.program, execution, typical)
         self.facts |= {
-            "predict_s": clock() - start,
+            "predict_s": predicting.wall,
             "predicted_error": predicted.worst_error,
             "predicted_mean_error": predicted.mean_error,
         }
 
-        start = clock()
         self.client, self.server = compiled.pair(execution)
         path, specs = setting.program.with_name("keys.kw"), execution.key_specs
         if planned.key_memory is None:
-            keys = execution.follow(self.client.evaluation_keys())
-            self.facts |= {"keys_s": clock() - start, "key_bytes": keys.bytes}
+            own, making = timed(self.client.evaluation_keys)
+            keys = execution.follow(own)
             keys.save(path)
-            self.facts["key_file_bytes"] = path.stat().st_size
-            path.unlink()
         else:
-            self.client.save_evaluation_keys(path)
+            _, making = timed(self.client.save_evaluation_keys, path)
             keys = execution.load_keys(path, memory=planned.key_memory)
-            self.facts |= {"keys_s": clock() - start, "key_bytes": planned.key_memory}
-            self.facts["key_file_bytes"] = path.stat().st_size
-        self.facts["keys"] = len(specs)
+        self.facts |= {
+            "keys_s": making.wall,
+            "key_bytes": planned.key_memory or keys.bytes,
+            "key_file_bytes": path.stat().st_size,
+            "keys": len(specs),
+        }
+        if planned.key_memory is None:
+            path.unlink()
 
-        self.server.take_keys(keys, planned)
+        _, preparing = timed(self.server.take_keys, keys, planned)
         runner = self.server.runner
         self.facts |= {"prepare_s": runner.prepare_seconds, "plaintext_bytes": runner.plaintext_bytes}
+        parts = {"compile": compiling, "plan": planning, "keys": making, "prepare": preparing}
+        self.facts["processor_s"] = {name: part.cpu for name, part in parts.items()}
         measured = Calibration.stored()
         self.facts |= {
             "parameters": repr(self.parameters),
@@ -129,6 +121,18 @@ class Session:
             "speedup": None if measured is None else measured.speedup(setting.threads),
             "setup_peak_bytes": peak_rss_bytes(),
         }
+
+    @staticmethod
+    def _compiled(setting: Setting) -> kw.Model:
+        calibration = None if setting.calibration is None else load_inputs(setting.calibration)
+        compiled = kw.compile(
+            setting.model,
+            calibration,
+            activations=setting.activations,
+            parameters=setting.preset,
+            batch=setting.batch,
+        )
+        return compiled if setting.key_bytes is None else compiled.with_keys_within(setting.key_bytes)
 
     def classify(self, samples: NDArray[np.float64]) -> list[dict[str, Any]]:
         """Run samples that share ciphertexts, (count, *input_shape).

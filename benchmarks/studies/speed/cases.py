@@ -1,8 +1,8 @@
 """`python -m studies.speed.cases PRESET`: bootstraps with the keys of a preset, timed or counted.
 
 A preset of complex values also bootstraps two ciphertexts of real values at once. Plans that differ only in
-their values have the same parameters and the same keys but for a conjugation, and take turns in one process.
-With `KEYWRIGHT_BACKEND=counted` the engine counts its kernels.
+their values have the same parameters and the same keys but for a conjugation, and take turns in one process,
+as numbers of threads do. With `KEYWRIGHT_BACKEND=counted` the engine counts its kernels.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import keywright as kw
 import numpy as np
+from harness.measurement.clock import Seconds
+from harness.measurement.clock import timed as measured
+from harness.programs.peer import peak_rss_bytes
 from keywright._core import kernel_counts
 
 from studies.speed.variants import plan_of
@@ -157,26 +158,27 @@ def counted(bench: Bench) -> dict[str, Any]:
     return {**bench.row(), **counts, "worst_bits": bench.worst_bits(results)}
 
 
-def timed(listed: list[Bench], runs: int) -> Iterator[dict[str, Any]]:
-    """Time bootstraps in turns, after one of each that touches memory."""
+def timed(listed: list[Bench], runs: int, threads: Sequence[int] = (1,)) -> Iterator[dict[str, Any]]:
+    """Time bootstraps in turns, on each number of threads, after one of each that touches memory."""
     bits = [bench.worst_bits(bench.run()) for bench in listed]
-    wall: list[list[float]] = [[] for _ in listed]
-    used: list[list[float]] = [[] for _ in listed]
+    turns = [(bench, count) for bench in listed for count in threads]
+    taken: list[list[Seconds]] = [[] for _ in turns]
     for _ in range(runs):
-        for bench, seconds, processor in zip(listed, wall, used, strict=True):
-            start, before = time.perf_counter(), time.process_time()
-            bench.run()
-            seconds.append(time.perf_counter() - start)
-            processor.append(time.process_time() - before)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    for bench, seconds, processor, worst in zip(listed, wall, used, bits, strict=True):
-        times = {
-            "wall_s": seconds,
-            "processor_s": processor,
-            "median_s": statistics.median(processor),
-            "threads": kw.threads(),
+        for (bench, count), seconds in zip(turns, taken, strict=True):
+            kw.set_threads(count)
+            seconds.append(measured(bench.run)[1])
+    peak = peak_rss_bytes()
+    for (bench, count), seconds in zip(turns, taken, strict=True):
+        yield {
+            **bench.row(),
+            "wall_s": [each.wall for each in seconds],
+            "processor_s": [each.cpu for each in seconds],
+            "median_s": statistics.median(each.cpu for each in seconds),
+            "threads": count,
+            "worst_bits": bits[listed.index(bench)],
+            "process_peak_bytes": peak,
+            "load": os.getloadavg()[0],
         }
-        yield {**bench.row(), **times, "worst_bits": worst, "process_peak_bytes": peak}
 
 
 def main(arguments: list[str] | None = None, show: Callable[[str], None] = print) -> int:
@@ -184,10 +186,12 @@ def main(arguments: list[str] | None = None, show: Callable[[str], None] = print
     parser = argparse.ArgumentParser(prog="python -m studies.speed.cases", description=__doc__)
     parser.add_argument("preset", help="whose keys are made")
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each case (default: 3)")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1], help="take turns (default: 1)")
     options = parser.parse_args(arguments)
+    kw.set_threads(max(options.threads))
     listed = benches(options.preset)
     counts = os.environ.get("KEYWRIGHT_BACKEND") == COUNTED
-    rows = map(counted, listed) if counts else timed(listed, options.runs)
+    rows = map(counted, listed) if counts else timed(listed, options.runs, options.threads)
     for row in rows:
         show(json.dumps(row))
     return 0

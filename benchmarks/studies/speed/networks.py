@@ -3,7 +3,7 @@
 Each preset has a process of its own. Where the record exists, rows are appended: the processes of two presets
 can take turns. With `KEYWRIGHT_BACKEND=counted` the engine counts its kernels, and the row has the work of
 each kind of layer instead of the time. With `--plan` nothing is run: the row has the work of the planned
-process and where bootstraps are.
+process and where bootstraps are. With `--setup` it has the time to compile, plan, make keys and encode.
 `bootstraps` instead of a network counts plans of its bootstraps with other numbers.
 """
 
@@ -167,7 +167,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         calibration = Path(folder) / "calibration.npy"
         np.save(calibration, network.images(options.data, CALIBRATION).samples)
         setting = Setting(
-            options.model,
+            options.model or network.model,
             Path(folder) / "program.kwp",
             calibration,
             {} if options.relu is None else {"relu": options.relu},
@@ -181,18 +181,21 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         if options.plan:
             return planned(options.network, setting)
         samples = network.images(options.data, range(options.batch)).samples.astype(np.float64)
+        if options.setup:
+            facts = Session(setting, samples[:1]).facts
+            return {"kind": "setup", "network": options.network, "facts": facts, "load": os.getloadavg()[0]}
         return {**row(options.network, setting, samples), "load": os.getloadavg()[0]}
 
 
 def main(arguments: list[str] | None = None, show: Callable[[str], None] = print) -> int:
     """Write the rows, also to the record."""
     parser = argparse.ArgumentParser(prog="python -m studies.speed.networks", description=__doc__)
-    named = [name for name in NETWORKS if name.startswith("resnet20")]
-    parser.add_argument("network", choices=[BOOTSTRAPS, *named])
+    parser.add_argument("network", choices=[BOOTSTRAPS, *NETWORKS])
     parser.add_argument("--model", type=Path, help="its ONNX file")
-    parser.add_argument("--data", type=Path, help="tar of CIFAR-10's test images")
+    parser.add_argument("--data", type=Path, help="of its test images, as for studies.networks")
     parser.add_argument("--preset", help="bootstraps (default: as `kw.compile` chooses)")
     parser.add_argument("--plan", action="store_true", help="only count the work of the planned process")
+    parser.add_argument("--setup", action="store_true", help="only compile, plan, make keys and encode")
     parser.add_argument("--relu", help="polynomials of ReLU, as minimax:10")
     parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
     parser.add_argument("--memory", type=parse_bytes, help="most memory of the process")
@@ -202,7 +205,7 @@ def main(arguments: list[str] | None = None, show: Callable[[str], None] = print
     options = parser.parse_args(arguments)
     if options.network == BOOTSTRAPS:
         listed = [{"kind": "variant", **row} for row in rows(VARIANTS)]
-    elif options.model is None:
+    elif (options.model or NETWORKS[options.network].model) is None:
         parser.error(f"--model names the ONNX file of {options.network}: see examples/README.md")
     else:
         listed = [measured(options)]

@@ -32,10 +32,15 @@ RECORDS = {
     "PLANNED": "*-speed-planned/networks.jsonl",
     "BATCHES_8": "*-speed-batches/within_8gb.jsonl",
     "BATCHES": "*-speed-batches/networks.jsonl",
+    "PEERS": "*-speed-peers/raw.jsonl",
+    "THREADS": "*-speed-threads/bootstraps.jsonl",
+    "LENET": "*-speed-lenet/networks.jsonl",
+    "SETUP": "*-speed-setup/networks.jsonl",
 }
 """Names of records in the text: of bootstraps; of programs and bootstraps that were planned with the former
 preset of 12 levels and with the one that replaced it; of batches that were planned without pairs and with,
-within 8 GB and without a limit."""
+within 8 GB and without a limit; of operations beside peers; of bootstraps on one and two threads; of a LeNet by
+batch; and of what comes before a run."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:
@@ -45,7 +50,7 @@ def last_records(folder: Path) -> dict[str, Path]:
 
 def page(records: Mapping[str, Path]) -> str:
     """Return the page with the figures of the records."""
-    rows, planned, limited, batches = (
+    rows, planned, limited, batches, peers, threads, lenet, setup = (
         [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
         for name in RECORDS
     )
@@ -59,6 +64,10 @@ def page(records: Mapping[str, Path]) -> str:
         "planned": planned_programs(planned),
         "batches": planned_programs(batches),
         "limited": planned_programs(limited),
+        "peers": beside_peers(peers),
+        "threads": by_threads(threads),
+        "lenet": by_batch(lenet),
+        "setup": before_runs(setup),
     }
     for name, lines in tables.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(lines))
@@ -225,4 +234,92 @@ def planned_programs(rows: Sequence[Row]) -> list[str]:
             ]
         )
     head = ["ResNet-20 with", "bootstraps before", "after", "work before", "after", "ratio", "predicted time"]
+    return markdown(head, cells)
+
+
+def beside_peers(rows: Sequence[Row]) -> list[str]:
+    """Return the time of operations of each peer, divided by Keywright's, with AVX-512 and with AVX2: medians
+    over the rounds, each of the least times."""
+    least: dict[tuple[str, int, int | None], dict[str, dict[int, float]]] = {}
+    for row in rows:
+        digits = [row["alpha"]] if row["alpha"] is not None else [5, 3]
+        for alpha in digits:
+            operation = least.setdefault((row["work"], row["level"], alpha), {})
+            operation.setdefault(row["target"], {})[row["round"]] = row["min_s"]
+    cells = []
+    for (work, level, alpha), taken in sorted(
+        least.items(), key=lambda each: (each[0][0], -each[0][2], -each[0][1])
+    ):
+        own = [taken.get(name, {}) for name in ("keywright", "keywright-avx2")]
+        if not all(own):
+            continue
+        shown = []
+        for peer in ("lattigo", "poulpy"):
+            for ours in own:
+                shared = sorted(ours.keys() & taken.get(peer, {}).keys())
+                ratios = [taken[peer][turn] / ours[turn] for turn in shared]
+                shown.append(f"{median(ratios):.2f}" if ratios else "-")
+        name = {"rotate": "a rotation", "rotate_hoisted": "8 hoisted rotations"}[work]
+        cells.append([name, level, alpha, *(f"{1e3 * min(ours.values()):.1f} ms" for ours in own), *shown])
+    head = ["what", "level", "alpha", "AVX-512", "AVX2", "Lattigo / AVX-512", "Lattigo / AVX2"]
+    return markdown([*head, "poulpy / AVX-512", "poulpy / AVX2"], cells)
+
+
+def by_threads(rows: Sequence[Row]) -> list[str]:
+    """Return the least time of bootstraps on one and on two threads, which took turns."""
+    taken = {(key(row), row["threads"]): row for row in rows if "threads" in row}
+    cells = []
+    for one, threads in taken:
+        if threads == 1 and (one, 2) in taken:
+            walls = [min(taken[one, count]["wall_s"]) for count in (1, 2)]
+            used = [median(taken[one, count]["processor_s"]) for count in (1, 2)]
+            cells.append(
+                [
+                    f"`{one[0]}`, {'two real' if one[1] == 'pair' else one[1]}",
+                    *(f"{wall:.2f} s" for wall in walls),
+                    f"{walls[0] / walls[1]:.2f}",
+                    f"{used[1] / used[0]:.2f}",
+                    f"{taken[one, 2]['load']:.1f}",
+                ]
+            )
+    head = ["a bootstrap", "one thread", "two threads", "ratio", "processor time, two by one", "load"]
+    return markdown(head, cells)
+
+
+def by_batch(rows: Sequence[Row]) -> list[str]:
+    """Return the time of an image of a LeNet by the images that share ciphertexts."""
+    timed = [row for row in rows if row["kind"] == "time"]
+    first = min(row["processor_s"] for row in timed if row["batch"] == 1)
+    cells = [
+        [
+            row["batch"],
+            f"{1e3 * row['processor_s']:.2f} ms",
+            f"{first / row['processor_s']:.1f}",
+            f"{row['facts']['key_bytes'] / 1e9:.2f} GB",
+            f"{row['peak_bytes'] / 1e9:.1f} GB",
+        ]
+        for row in sorted(timed, key=lambda row: row["batch"])
+    ]
+    return markdown(
+        ["images in a ciphertext", "processor time of an image", "times less", "keys", "peak"], cells
+    )
+
+
+def before_runs(rows: Sequence[Row]) -> list[str]:
+    """Return the processor time of all that comes before a network's first run."""
+    cells = []
+    for row in (row for row in rows if row["kind"] == "setup"):
+        facts = row["facts"]
+        parts = facts["processor_s"]
+        cells.append(
+            [
+                NAMES[row["network"]].partition(",")[0],
+                *(f"{parts[name]:.1f} s" for name in ("compile", "plan", "keys", "prepare")),
+                f"{sum(parts.values()):.1f} s",
+                f"{facts['key_bytes'] / 1e9:.2f} GB",
+                f"{facts['plaintext_bytes'] / 1e9:.2f} GB",
+                f"{row['load']:.1f}",
+            ]
+        )
+    head = ["ResNet-20 with", "compile", "plan", "make keys", "encode", "all", "keys", "encoded", "load"]
     return markdown(head, cells)

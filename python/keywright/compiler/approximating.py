@@ -142,7 +142,7 @@ class ApproximatedModel(Stated):
 
     @cached_property
     def _measured(self) -> tuple[Mapping[int, float], Vector]:
-        return largest_and_outputs(self.graph, self.run.samples)
+        return largest_and_outputs(self.graph, self.graph.runs(self.run.samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +394,7 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     part = read.client_part
     if part is not None and not chosen.fitted and len(run.samples):
         part = with_whole_scores(part, outputs_of(chosen.graph, run.samples))
-    return ApproximatedModel(
+    result = ApproximatedModel(
         chosen.graph,
         chosen.fitted,
         run,
@@ -403,6 +403,9 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         OutputCodec(image=output_image(graph, run, fit.ranges.margin), client_part=part),
         steps=steps,
     )
+    if chosen.measured is not None:
+        vars(result).update(_measured=chosen.measured)
+    return result
 
 
 def price(method: Method) -> float:

@@ -9,6 +9,7 @@ from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator
 from keywright._progress import Progress, silent
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Storage
+from keywright.plan.memory.machine import large_blocks_kept
 from keywright.plan.memory.process import ProcessPlan
 from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -45,6 +46,7 @@ class Runner(Unpicklable, elsewhere="load the model in the other process with ke
         working_bytes: planned bytes of an evaluation besides keys and diagonals; 0 without a plan.
     """
 
+    @large_blocks_kept()
     def __init__(
         self,
         program: Program,

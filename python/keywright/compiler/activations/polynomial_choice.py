@@ -1,7 +1,7 @@
 """Chooses the cheapest polynomials with which a program follows its model."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.graph.graph import Activation, Domain, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
+from keywright.compiler.placement.bounding import largest_and_outputs
 from keywright.errors.refusals.precision import inaccurate, overflowing
 from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ClientPart
@@ -92,10 +93,13 @@ class ReplacedActivations:
     Attributes:
         graph: simplified.
         fitted: the approximation of each activation.
+        measured: the largest absolute value of each node on the calibration data, and the outputs there,
+            (count, outputs); None if that was not needed for the choice.
     """
 
     graph: Graph
     fitted: tuple[FittedActivation, ...]
+    measured: tuple[Mapping[int, float], Vector] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,11 +182,15 @@ def choose(
     best: ReplacedActivations | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
-        if not (search.free or required) or _follows(best.graph, run, target, part):
-            if not required and search.fixed:
-                best = search.replaced(methods | search.fixed)
-                _require_bounded(best, run)
-            return best
+        if search.free or required:
+            measured = _followed(best.graph, run, target, part)
+            if measured is None:
+                continue
+            best = replace(best, measured=measured)
+        if not required and search.fixed:
+            best = search.replaced(methods | search.fixed)
+            _require_bounded(best, run)
+        return best
     assert best is not None
     outputs = outputs_of(best.graph, run.samples)
     changes, equal = _compare(outputs, run.outputs, run)
@@ -381,22 +389,47 @@ def _escaped(guarded: Sequence[tuple[int, str, Domain]], values: Mapping[int, Ve
     return np.any(left, axis=0) if left else np.zeros(len(next(iter(values.values()))), np.bool_)
 
 
-def _follows(graph: Graph, run: ExactRun, target: Requirement, part: ClientPart | None) -> bool:
-    """Whether a graph follows the model, behind the last steps if they are given; stops at the first samples
-    that show it does not. A sample that errors of polynomials drive out of a later range has no answer:
-    clients refuse it."""
-    missed, allowed = 0, int((1 - target.accuracy) * len(run.samples) + 1e-9)
+def _stops(count: int) -> Iterator[int]:
+    """Yield how many of the samples are judged before more are computed: few at first, in the end all."""
+    stop = FIRST_SAMPLES
+    while 4 * stop < count:
+        yield stop
+        stop *= 8
+    yield count
+
+
+class _Differs(Exception):
+    """A graph does not follow the model."""
+
+
+def _followed(
+    graph: Graph, run: ExactRun, target: Requirement, part: ClientPart | None
+) -> tuple[Mapping[int, float], Vector] | None:
+    """Return `largest_and_outputs` if a graph follows the model, behind the last steps if they are given,
+    otherwise None: a few samples show it of most graphs. A sample that errors of polynomials drive out of a
+    later range has no answer: clients refuse it."""
+    allowed = int((1 - target.accuracy) * len(run.samples) + 1e-9)
     guarded = _guarded(graph)
-    for chunk, values in graph.runs(run.samples, FIRST_SAMPLES):
-        exact = run.outputs[chunk]
-        changes, equal = _compare(values[graph.output], exact, run)
-        lost = _escaped(guarded, values)
-        if equal is not None:
-            lost |= ~equal & (margins(exact) > target.undecided)
-        missed += int(lost.sum())
-        if missed > allowed or not _close(values[graph.output], exact, changes, target, part):
-            return False
-    return True
+
+    def judged() -> Iterator[tuple[slice, Mapping[int, Vector]]]:
+        missed = first = 0
+        for stop in _stops(len(run.samples)):
+            for chunk, values in graph.runs(run.samples[first:stop]):
+                exact = run.outputs[first:stop][chunk]
+                changes, equal = _compare(values[graph.output], exact, run)
+                lost = _escaped(guarded, values)
+                if equal is not None:
+                    lost |= ~equal & (margins(exact) > target.undecided)
+                missed += int(lost.sum())
+                if missed > allowed or not _close(values[graph.output], exact, changes, target, part):
+                    raise _Differs
+                yield chunk, values
+            first = stop
+
+    try:
+        return largest_and_outputs(graph, judged())
+    except _Differs:
+        return None
 
 
 def _close(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keywright._core import polynomial_depth
 from keywright.minimax.series import chebyshev
+from keywright.program.ahead import worked_ahead
 from keywright.program.arrays import Shape, Vector
 from keywright.program.instructions import OUTSIDE
 
@@ -273,22 +274,22 @@ class Graph:
             values[number] = _evaluate(node, sample, values)
         return values
 
-    def runs(self, samples: Vector, least: int | None = None) -> Iterator[tuple[slice, dict[int, Vector]]]:
+    def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
         """Yield every value for many flattened inputs, (count, features), in chunks of `CHUNK_BYTES`: which
-        inputs, and their values, infinite or not a number if they leave the floating-point range.
+        inputs, and their values, infinite or not a number if they leave the floating-point range. A process
+        of several threads computes two chunks at a time."""
+        each = 8 * sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
+        count = max(CHUNK_BYTES // each, 1)
 
-        Args:
-            least: number of inputs of the first chunk; each chunk then is at most twice as large as the one
-                before it, for a caller that stops early. By default, all chunks are as large as allowed.
-        """
-        features = sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
-        most = max(CHUNK_BYTES // (8 * features), 1)
-        first, count = 0, most if least is None else min(least, most)
-        while first < len(samples):
+        def run(first: int) -> tuple[slice, dict[int, Vector]]:
             chunk = slice(first, min(first + count, len(samples)))
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                yield chunk, self.evaluate(samples[chunk])
-            first, count = chunk.stop, min(2 * count, most)
+                return chunk, self.evaluate(samples[chunk])
+
+        chunks = range(0, len(samples), count)
+        # The values of one large input may be most of the memory of a compilation.
+        alone = each > 2 * CHUNK_BYTES
+        yield from map(run, chunks) if alone else worked_ahead(run, chunks, workers=2)
 
 
 def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:

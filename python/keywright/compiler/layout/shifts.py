@@ -236,28 +236,25 @@ class _Separated:
         return period, copies if aligned else 1
 
     def fill(self, table: Vector, row: Steps, block: Block) -> None:
-        """Set the entries between two ciphertexts: for each pixel shift, every pair of channels has one
-        diagonal."""
-        slots = self.between.source.slots
+        """Set the entries between two ciphertexts: for each pixel shift of a tap, every pair of channels has
+        one diagonal."""
+        slots, taps = self.between.source.slots, self.kernel.shape[1]
         period, copies = self.repetition
         pairs = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))
-        into, origin, kernel = self.into[pairs, None], self.origin[pairs, None], self.kernel[pairs]
-        shifts, place = np.unique(self.pixel_origin - self.pixel_into, return_inverse=True)
-        order = np.argsort(place, kind="stable")
         flat, places = table.reshape(-1), np.int64(table.shape[1])
-        for shift, every in zip(shifts, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+        moves = (self.pixel_origin - self.pixel_into).astype(np.int64) * taps + self.tap
+        distinct, place = np.unique(moves, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        for move, every in zip(distinct, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+            shift, tap = divmod(int(move), taps)
             pixels = every[:1] if period < self.between.period else every[::copies]
+            met = pairs[self.kernel[pairs, tap] != 0]
+            into, origin = self.into[met, None], self.origin[met, None]
             diagonal = self.between.diagonal(origin - into + shift)
             slot = self.between.slot(
                 origin + self.pixel_origin[pixels], into + self.pixel_into[pixels], diagonal
             )
-            index = row[diagonal] * places + (slot & (period - 1)) // copies
-            values = kernel[:, self.tap[pixels]]
-            present = values != 0
-            if present.all():
-                flat[index] = values
-            else:
-                flat[index[present]] = values[present]
+            flat[row[diagonal] * places + (slot & (period - 1)) // copies] = self.kernel[met, tap, None]
 
 
 def _distinct(shifts: Steps, modulus: int) -> Used:

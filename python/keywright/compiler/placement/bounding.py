@@ -1,6 +1,6 @@
 """Scales values to at most 1 without a level, so that they can be bootstrapped."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -50,20 +50,18 @@ def _reach(node: Node, headroom: float) -> float:
 
 
 def largest_values(graph: Graph, samples: Vector) -> dict[int, float]:
-    """Return the first result of `largest_and_outputs`."""
-    return largest_and_outputs(graph, samples)[0]
+    """Return the first result of `largest_and_outputs`, of flattened inputs, (count, features)."""
+    return largest_and_outputs(graph, graph.runs(samples))[0]
 
 
-def largest_and_outputs(graph: Graph, samples: Vector) -> tuple[dict[int, float], Vector]:
-    """Return the largest absolute value of every node, infinite if one is not finite, 0 without samples; and
-    the outputs, (count, outputs).
-
-    Args:
-        samples: (count, features), flattened inputs.
-    """
+def largest_and_outputs(
+    graph: Graph, runs: Iterable[tuple[slice, Mapping[int, Vector]]]
+) -> tuple[dict[int, float], Vector]:
+    """Return the largest absolute value of every node in its runs (`Graph.runs`), infinite if one is not
+    finite, 0 without any; and the outputs, (count, outputs)."""
     largest = dict.fromkeys(graph.nodes, 0.0)
     outputs = []
-    for _, values in graph.runs(samples):
+    for _, values in runs:
         outputs.append(values[graph.output])
         for number, entries in values.items():
             peak = max(float(entries.max()), -float(entries.min()))

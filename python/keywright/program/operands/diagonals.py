@@ -128,7 +128,8 @@ class DiagonalMatrix:
     def full_diagonal(self, operand: int, r: int) -> Vector:
         """Return one diagonal with as many values as there are slots."""
         diagonal = self.diagonals[operand][r]
-        return np.tile(diagonal, self.slots // len(diagonal))
+        times = self.slots // len(diagonal)
+        return diagonal if times == 1 else np.tile(diagonal, times)
 
     @property
     def periods(self) -> tuple[int, ...]:
@@ -150,7 +151,8 @@ def _modulo(diagonals: Mapping[int, Vector], slots: int) -> Diagonals:
 
     def make() -> Vector:
         table = np.zeros((len(kept), period_of(diagonals)))
-        np.add.at(table, place.ravel(), table_of(diagonals))
+        for row, values in zip(place.ravel(), table_of(diagonals), strict=True):
+            table[row] += values
         return table
 
     return Diagonals(kept.tolist(), period_of(diagonals), make)

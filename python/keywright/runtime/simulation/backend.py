@@ -95,9 +95,10 @@ class SimulatedBackend:
             for r in transform.diagonals[k]:
                 by_baby.setdefault(r % transform.n1, []).append(r)
             twice[..., :slots] = twice[..., slots:] = ct.values
-            for baby, variance in added:
+            errors = noise.ahead(total[:, 1:].shape, [variance for _, variance in added], scale)
+            for (baby, _), error in zip(added, errors, strict=True):
                 rotated[...] = twice[..., baby : baby + slots]
-                noise.add(rotated, variance, scale)
+                rotated[:, 1:] += error
                 again[...] = rotated
                 for r in by_baby[baby]:
                     giant = r - baby

@@ -1,9 +1,13 @@
 """Draws random errors, slot by slot, with the variances that the engine predicts."""
 
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+
 import numpy as np
 
 from keywright._core import BootstrapperPlan, ErrorModel
 from keywright.errors.engine import ParameterError
+from keywright.program.ahead import worked_ahead
 from keywright.program.arrays import Vector
 
 Variance = tuple[float, float]
@@ -39,18 +43,35 @@ class NoiseSource:
     def add(self, values: Vector, variance: Variance, scale: float) -> None:
         """Add an error with a variance of coefficients, at a scale, to values (batches, 1 + repetitions,
         slots)."""
-        plain, secret = variance
-        unit = self.model.deviation_unit(self.slots, scale)
-        self.add_deviation(values, unit * np.sqrt(plain + secret * self._secret))
+        self.add_deviation(values, self._deviation(variance, scale))
+
+    def ahead(self, shape: tuple[int, ...], variances: Sequence[Variance], scale: float) -> Iterator[Vector]:
+        """Yield errors, (batches, repetitions, slots), that `add` would add one after the other. While one is
+        used, another thread draws the next, if the process has several; an error is valid until then."""
+        memory = cycle((np.empty(shape), np.empty(shape)))
+
+        def drawn(variance: Variance) -> Vector:
+            return self._draw(next(memory), self._deviation(variance, scale))
+
+        return worked_ahead(drawn, variances)
 
     def add_deviation(self, values: Vector, deviation: float | Vector) -> None:
         """Add an error with a deviation for each slot, in units of the message."""
         noisy = values[:, 1:]
         if self._errors.shape != noisy.shape:
             self._errors = np.empty(noisy.shape)
-        self._rng.standard_normal(out=self._errors)
-        self._errors *= deviation
-        noisy += self._errors
+        noisy += self._draw(self._errors, deviation)
+
+    def _draw(self, errors: Vector, deviation: float | Vector) -> Vector:
+        self._rng.standard_normal(out=errors)
+        errors *= deviation
+        return errors
+
+    def _deviation(self, variance: Variance, scale: float) -> Vector:
+        """Return the deviation of a variance of coefficients in each slot, (repetitions, slots)."""
+        plain, secret = variance
+        unit = self.model.deviation_unit(self.slots, scale)
+        return np.asarray(unit * np.sqrt(plain + secret * self._secret))
 
     def add_amplified(self, values: Vector, variance: Variance, gains: Vector) -> None:
         """Add an error with a variance of coefficients at scale 1, times a gain for each value."""
