@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -37,6 +37,7 @@ OPEN_SIZE = (
     "the size of its result depends on encrypted values; end the model before it, and compute the rest after "
     "decryption"
 )
+RUNTIME = "it is no operator of ONNX; export the model without optimisations for a runtime"
 RANDOM = "predictions need no random numbers; export the model in evaluation mode"
 ADVICE = {
     operator: advice
@@ -244,6 +245,8 @@ class _Importer:
             self._check_operator(node, name)  # an operand was refused and its shape is unknown
             return
         sources = [self.values[source] if source else None for source in node.input]
+        if node.op_type == "Attention" and len(sources) > 3 and self.kinds.get(node.input[3]) in FLOATS:
+            sources[3] = _without_numbers(sources[3])  # it is added to the logits, and hides nothing
         try:
             if any(entry.HasField("g") for entry in node.attribute):  # it may read encrypted values
                 raise _unsupported(node, name)
@@ -321,10 +324,16 @@ def _several_inputs(names: list[str]) -> RefusalError:
     return RefusalError(f"the model has {len(names)} inputs{named}; it must have one{advice}")
 
 
+def _without_numbers(value: Operand | None) -> Operand | None:
+    """Return an operand of which nothing is known."""
+    return replace(value, numbers=None) if isinstance(value, EncryptedValue) and not value.gate else value
+
+
 def _usable(values: Vector) -> bool:
     """Whether constants are finite, or minus infinity, as masks are."""
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
 def _unsupported(node: onnx.NodeProto, name: str) -> RefusalError:
-    return unsupported_operator(name, node.op_type, ADVICE.get(node.op_type, ""))
+    advice = RUNTIME if node.domain not in DOMAINS else ADVICE.get(node.op_type, "")
+    return unsupported_operator(name, node.op_type, advice)
