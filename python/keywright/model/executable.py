@@ -24,7 +24,7 @@ from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.ring.entry import Entry
-from keywright.plan.search.network_planner import HOPS, SLOWER, KeyFrontier
+from keywright.plan.search.network_planner import HOPS, SLOWER, KeyFrontier, require_size
 from keywright.plan.search.planner import DEFAULT_HOPS
 from keywright.program.file import storage
 from keywright.program.program import Program
@@ -134,6 +134,14 @@ class Executable(
         """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
         machine if there is one; only the given plan if there is one."""
         return self.key_frontier.candidates if self.key_plan is None else [self.execution]
+
+    def keys_within(self, most: int) -> PlanExecution:
+        """Return the fastest keys that take at most ``most`` bytes in a server's memory. Raises
+        `OutOfMemoryError` if none are that small."""
+        if self.key_plan is None:
+            return self.key_frontier.within(most)
+        require_size(self.key_plan.stored_bytes, most)
+        return self.execution
 
     @cached_property
     def key_frontier(self) -> KeyFrontier:

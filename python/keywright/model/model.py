@@ -28,7 +28,6 @@ from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.ring.entry import read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans
-from keywright.plan.search.network_planner import fastest_within
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.program.file import storage
 from keywright.runtime import Simulation, simulate
@@ -110,7 +109,7 @@ class Model(
         """
 
         def planned(model: Executable) -> tuple[float, PlanExecution]:
-            execution = fastest_within(model.candidates, most)
+            execution = model.keys_within(most)
             return predict_plan(execution.plan, stored_model()).seconds, execution
 
         return self._in_fastest_form(planned, in_memory=False)

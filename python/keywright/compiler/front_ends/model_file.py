@@ -18,6 +18,7 @@ from keywright.program.client.samples import Column
 from keywright.program.stored_tensors import external_file, require_equations, require_inside, stored_tensors
 
 from .rewriting.decomposed_operators import with_erf
+from .rewriting.fused_operators import with_operators_apart
 
 Result = TypeVar("Result")
 
@@ -67,7 +68,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
     require_inside(loaded)
     require_equations(loaded)
-    loaded = _with_shapes(loaded)
+    loaded = _with_shapes(with_operators_apart(loaded))
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -38,6 +38,7 @@ OPEN_SIZE = (
     "decryption"
 )
 FUNCTION = "it is a function of the model: write it out by onnx.inliner.inline_local_functions"
+RUNTIME = "it is no operator of ONNX; export the model without optimisations for a runtime"
 RANDOM = "predictions need no random numbers; export the model in evaluation mode"
 ADVICE = {
     operator: advice
@@ -244,6 +245,8 @@ class _Importer:
             self._check_operator(node, name)  # an operand was refused and its shape is unknown
             return
         sources = [self.values[source] if source else None for source in node.input]
+        if node.op_type == "Attention" and len(sources) > 3 and self.kinds.get(node.input[3]) in FLOATS:
+            sources[3] = _without_numbers(sources[3])  # it is added to the logits, and hides nothing
         try:
             if any(entry.HasField("g") for entry in node.attribute):  # it may read encrypted values
                 raise _unsupported(node, name, self.model.functions)
@@ -321,6 +324,11 @@ def _several_inputs(names: list[str]) -> RefusalError:
     return RefusalError(f"the model has {len(names)} inputs{named}; it must have one{advice}")
 
 
+def _without_numbers(value: Operand | None) -> Operand | None:
+    """Return an operand of which nothing is known."""
+    return replace(value, numbers=None) if isinstance(value, EncryptedValue) and not value.gate else value
+
+
 def _usable(values: Vector) -> bool:
     """Whether constants are finite, or minus infinity, as masks are."""
     return bool((np.isfinite(values) | np.isneginf(values)).all())
@@ -329,6 +337,6 @@ def _usable(values: Vector) -> bool:
 def _unsupported(
     node: onnx.NodeProto, name: str, functions: Iterable[onnx.FunctionProto]
 ) -> RefusalError:
-    advice = ADVICE.get(node.op_type, "")
+    advice = RUNTIME if node.domain not in DOMAINS else ADVICE.get(node.op_type, "")
     own = any((each.domain, each.name) == (node.domain, node.op_type) for each in functions)
     return unsupported_operator(name, node.op_type, FUNCTION if own else advice)

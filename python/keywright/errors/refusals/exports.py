@@ -51,6 +51,8 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
         advice = "choose between results by torch.where, in place of branches and loops on values"
     if "_detect_is_causal_mask" in _functions(error):
         advice = "pass is_causal=True with a causal mask, and is_causal=False with any other"
+    if "only 4D query" in text:
+        advice = "give queries, keys and values an axis of heads, as in query.unsqueeze(1)"
     if "Cache" in text:
         advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(

@@ -360,6 +360,48 @@ def test_the_operator_attention(heads: tuple[int, int], causal: int) -> None:
     agree(program, samples, expected, 0.05)
 
 
+MASKS_OF_ATTENTION: dict[str, Any] = {
+    "bits": np.tri(4, dtype=bool),
+    "of each head": np.where(np.tri(4), 0, -np.inf)[None].repeat(2, 0).astype(np.float32),
+    "shorter bits": np.array([[True, False, True]] * 4),
+    "a shorter bias": np.array([[0.5, 0, -1]] * 4, np.float32),
+    "nothing": np.zeros((4, 4), np.float32),
+}
+"""Constants: the operator hides keys for which a mask has no elements."""
+
+
+@pytest.mark.parametrize("mask", [*MASKS_OF_ATTENTION, "encrypted bias"])
+@pytest.mark.parametrize("causal", [0, 1])
+def test_masks_and_biases_of_the_operator_attention(mask: str, causal: int) -> None:
+    constants = {"w": (RNG.normal(size=(4, 4)) / 2).astype(np.float32), "one": np.array([1])}
+    nodes = [node("MatMul", ["x", "w"], ["bias"]), node("Unsqueeze", ["bias", "one"], ["m"])]
+    if mask in MASKS_OF_ATTENTION:
+        nodes, constants = [], {"m": MASKS_OF_ATTENTION[mask]}
+    given = {"q_num_heads": 2, "kv_num_heads": 2, "is_causal": causal}
+    nodes.append(node("Attention", ["x", "x", "x", "m"], ["y"], **given))
+    program, samples, expected = compiled(nodes, (4, 4), constants, opset=23, fit={"error": 0.05})
+    agree(program, samples, expected, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reason"),
+    [
+        (((4, 4), (4, 4), (3, 3)), "shapes that broadcast"),
+        (((4, 4), (2, 2, 4), (4, 4)), "three or four axes in each"),
+        (((8, 2), (8, 2), (8,)), "a divisor of the width 2"),
+    ],
+)
+def test_attention_of_operands_that_do_not_fit_is_refused(
+    shapes: tuple[tuple[int, ...], ...], reason: str
+) -> None:
+    constants = {f"s{place}": np.array([0, *shape]) for place, shape in enumerate(shapes[:2])}
+    nodes = [node("Reshape", ["x", f"s{place}"], [name]) for place, name in enumerate("qk")]
+    nodes.append(node("Attention", ["q", "k", "k", "m"], ["y"], q_num_heads=4, kv_num_heads=4))
+    model = build_model(nodes, (16,), constants | {"m": np.ones(shapes[2], bool)}, opset=23)
+    (refusal, *_) = import_model(model).reasons
+    assert re.search(reason, str(refusal))
+
+
 @pytest.mark.parametrize(("name", "value"), [("softcap", 2.0), ("qk_matmul_output_mode", 1)])
 def test_attention_refuses_what_it_does_not_compute(name: str, value: float) -> None:
     given: dict[str, Any] = {name: value, "q_num_heads": 2, "kv_num_heads": 2}

@@ -119,6 +119,21 @@ def test_an_encrypted_mask_of_causal_attention() -> None:
     agree(program, samples, reference(model, samples), 0.05)
 
 
+@pytest.mark.parametrize("truth", [False, True])
+def test_the_operator_attention_adds_numbers_and_hides_by_truth_values(*, truth: bool) -> None:
+    """Features of zeros and ones are a bias in single precision, and a mask once they are cast."""
+    nodes, constants = _masked_layer(5, [])
+    heads = {"q_num_heads": 2, "kv_num_heads": 2}
+    mask = node("Cast", ["m"], ["t"], to=9) if truth else node("Identity", ["m"], ["t"])
+    nodes = [*nodes[:3], mask, node("Attention", ["tokens", "tokens", "tokens", "t"], ["y"], **heads)]
+    model, samples = build_model(nodes, (5, 7), constants, opset=23), _sentences(80, 5)
+    imported = import_model(model, bits=((samples == 0) | (samples == 1)).all(axis=0))
+    outputs = imported.graph.evaluate(samples.reshape(80, -1))[imported.graph.output]
+    expected = reference(model, samples)
+    assert np.abs(outputs.reshape(expected.shape) - expected).max() < 1e-5
+    assert len(imported.claims.required) == 5 * truth
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [

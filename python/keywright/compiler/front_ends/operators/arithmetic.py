@@ -15,9 +15,9 @@ from keywright.compiler.front_ends.operator_context import (
 )
 from keywright.compiler.graph.graph import Add, Shift
 from keywright.compiler.graph.piecewise import Function
-from keywright.program.arrays import Shape, Vector
+from keywright.program.arrays import Vector
 
-from .gating.gates import HIDDEN, chosen, gated, hidden_sum, inverted
+from .gating.gates import HIDDEN, chosen, gated, hidden_sum, inverted, joint_shape
 from .moves import move
 
 MAX_EXPONENT = 1 << 31
@@ -35,7 +35,7 @@ def subtract(context: OperatorContext) -> EncryptedValue:
     if isinstance(right, Constant):
         return summed(context, left, Constant(-np.asarray(right.array, np.float64)))
     if isinstance(left, Constant) and right is not None and right.bits and (left.array == 1).all():
-        return inverted(context, context.expand(right, _joint_shape(context, left, right)))
+        return inverted(context, context.expand(right, joint_shape(context, left, right)))
     return summed(context, left, context.scaled(context.encrypted(1), -1.0))
 
 
@@ -153,7 +153,7 @@ def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> E
 
 def summed(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
     """Return the sum of two values that broadcast to each other; one may be constant."""
-    shape = _joint_shape(context, left, right)
+    shape = joint_shape(context, left, right)
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
         if left.gate or right.gate:
             return gated(context, *((left, right) if right.gate else (right, left)))
@@ -205,7 +205,7 @@ def shifted(context: OperatorContext, value: EncryptedValue, constant: Vector) -
 
 
 def _product(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
-    shape = _joint_shape(context, left, right)
+    shape = joint_shape(context, left, right)
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
         return context.product(context.expand(left, shape), context.expand(right, shape))
     value, constant = _apart(context, left, right)
@@ -220,14 +220,3 @@ def _apart(
     if not isinstance(value, EncryptedValue) or not isinstance(constant, Constant):
         raise context.refuse("operands", "absent", "two, of which one may be a constant")
     return value, np.asarray(constant.array, np.float64)
-
-
-def _joint_shape(context: OperatorContext, left: Operand | None, right: Operand | None) -> Shape:
-    shapes = [
-        value.array.shape if isinstance(value, Constant) else value.shape for value in (left, right) if value
-    ]
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError as error:
-        text = " and ".join(map(str, shapes))
-        raise context.refuse("shapes of operands", text, "shapes that broadcast to each other") from error

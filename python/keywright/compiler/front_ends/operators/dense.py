@@ -69,9 +69,12 @@ def _from_right(
     rows, columns = source.indices(), weight
     rows = rows[None] if rows.ndim == 1 else rows
     columns = columns[:, None] if columns.ndim == 1 else columns
-    if rows.shape[-1] != columns.shape[-2]:
+    try:
+        stacks = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    except ValueError:
+        stacks = None
+    if stacks is None or rows.shape[-1] != columns.shape[-2]:
         raise context.refuse("shapes of operands", f"{source.shape} and {weight.shape}", "shapes that fit")
-    stacks = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     shape = (*stacks, rows.shape[-2], columns.shape[-1])
     shown = _without(
         _without(shape, -2 if len(source.shape) == 1 else None), -1 if weight.ndim == 1 else None

@@ -15,6 +15,7 @@ from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape
 
+from .gating.gates import joint_shape
 from .reductions import over_pixels, reduced, rows_of
 
 
@@ -47,12 +48,7 @@ def global_max_pool(context: OperatorContext) -> EncryptedValue:
 
 def extreme(context: OperatorContext) -> EncryptedValue:
     """Add Max and Min of any number of values that broadcast to each other."""
-    shapes = [
-        value.array.shape if isinstance(value, Constant) else value.shape
-        for value in context.operands
-        if value
-    ]
-    shape = np.broadcast_shapes(*shapes)
+    shape = joint_shape(context, *context.operands)
     clipped = _clipped(context)
     if clipped is not None:
         return context.expand(clipped, shape)

@@ -346,7 +346,7 @@ class _Flow:
             name: truth_values.before(name, self.nodes, self.maker, nodes, self.following) for name in cut
         }
         between = [name for chain in chains.values() for name, _ in chain]
-        data, values = self._run(nodes, inputs, [*cut, *between])
+        data, values, every = self._run(nodes, inputs, [*cut, *between])
         moved = nodes.difference(
             *(
                 truth_values.smallest(chain, values[name].size, values)
@@ -357,8 +357,8 @@ class _Flow:
         if moved != nodes or between:
             nodes = moved
             cut = sorted(self._cut(nodes), key=lambda name: (self.maker.get(name, -1), name))
-            data, values = self._run(nodes, inputs, cut)
-        shapes = {name: values[name].shape for name in cut}
+            data, values, every = self._run(nodes, inputs, cut)
+        shapes = {name: every[name] for name in cut}
         for name in cut:
             if values[name].dtype.kind not in "fb" and name in self.maker:
                 raise RefusalError(
@@ -378,13 +378,15 @@ class _Flow:
         steps = FirstSteps(data, inputs, shape, columns=self.columns)
         if self._together(steps):
             steps = FirstSteps(data, inputs, shape, True, self.columns)
-        rest = self._rest(nodes, values, {name: shapes[name] for name in cut}, whole=whole)
+        kinds = {name: values[name].dtype for name in cut}
+        rest = self._rest(nodes, kinds, every, whole=whole)
         return SplitModel(rest, steps)
 
     def _run(
         self, nodes: set[int], inputs: tuple[SampleInput, ...], outputs: Iterable[str]
-    ) -> tuple[bytes, Mapping[str, NDArray[Any]]]:
-        """Return a client's model of some nodes, and its values for a sample of zeros."""
+    ) -> tuple[bytes, Mapping[str, NDArray[Any]], Mapping[str, Shape]]:
+        """Return a client's model of some nodes, its outputs for a sample of zeros, and the shapes of all its
+        values."""
         body = helper.make_graph(
             [self.nodes[index] for index in sorted(nodes | self._constants_of(nodes))],
             "client",
@@ -394,7 +396,9 @@ class _Flow:
         )
         data = self._model(body).SerializeToString()
         samples = {each.name: _example(each, self.inputs[each.name]) for each in inputs}
-        return data, SmallModel(data, "the client's first steps", BEFORE, len(data)).run(samples)
+        every = dict[str, Shape]()
+        model = SmallModel(data, "the client's first steps", BEFORE, len(data))
+        return data, model.run(samples, every), every
 
     def _selected(self, name: str, nodes: set[int]) -> set[int]:
         """Let the client give only those columns of an input that the server reads: others may hold gaps,
@@ -484,23 +488,29 @@ class _Flow:
     def _rest(
         self,
         nodes: set[int],
-        values: Mapping[str, NDArray[Any]],
-        shapes: Mapping[str, Shape],
+        kinds: Mapping[str, np.dtype[Any]],
+        every: Mapping[str, Shape],
         *,
         whole: bool,
     ) -> onnx.ModelProto:
-        """Return the server's half, with the client's values as its input."""
+        """Return the server's half, with the client's values as its input.
+
+        Args:
+            kinds: types of the values that the client gives.
+            every: shapes of all values of the client.
+        """
+        shapes = {name: every[name] for name in kinds}
         kept = [node for index, node in enumerate(self.nodes) if index not in nodes]
         created = {name for index in nodes for name in self.nodes[index].output} | set(self.used)
         known, rest = list[onnx.TensorProto](), list[onnx.NodeProto]()
         for node in kept:
             if node.op_type in ("Shape", "Size") and node.input[0] in created:
-                outcome = _shape_result(node, np.asarray(values[node.input[0]].shape, np.int64))
+                outcome = _shape_result(node, np.asarray(every[node.input[0]], np.int64))
                 known.append(numpy_helper.from_array(outcome, node.output[0]))
             else:
                 rest.append(node)
         before: list[onnx.NodeProto] = []
-        kind = helper.np_dtype_to_tensor_dtype(max(values[name].dtype for name in shapes))
+        kind = helper.np_dtype_to_tensor_dtype(max(kinds.values()))
         kind = kind if kind in FLOATS else TensorProto.FLOAT
         if whole:
             (name,) = shapes
@@ -520,7 +530,7 @@ class _Flow:
                 arrays = [*parts.items(), ("shape", shape)]
                 known += [numpy_helper.from_array(np.asarray(a, np.int64), names[each]) for each, a in arrays]
                 sliced = [FEATURES, names["from"], names["to"], names["axis"]]
-                own = helper.np_dtype_to_tensor_dtype(values[name].dtype)
+                own = helper.np_dtype_to_tensor_dtype(kinds[name])
                 own = own if own in {*FLOATS, TensorProto.BOOL} else TensorProto.FLOAT
                 before += [
                     helper.make_node("Slice", sliced, [names["values"]]),

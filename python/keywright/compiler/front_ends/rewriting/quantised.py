@@ -22,7 +22,7 @@ from keywright.program.fit_report import OutputDifference
 from keywright.program.stored_tensors import array_of
 
 from .decomposed_operators import drop_unread
-from .runtime_operators import DOMAIN, with_standard_operators
+from .runtime_operators import RuntimeOperators, with_standard_operators
 
 QUANTISED = frozenset(
     ["ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QuantizeLinear"]
@@ -37,8 +37,9 @@ Array = NDArray[Any]
 
 def is_quantised(model: onnx.ModelProto) -> bool:
     """Whether a model computes with integers that stand for real numbers."""
+    runtime = RuntimeOperators([]).rules
     return any(
-        node.op_type in QUANTISED or node.op_type.startswith("QLinear") or node.domain == DOMAIN
+        node.op_type in QUANTISED or node.op_type.startswith("QLinear") or node.op_type in runtime
         for node in model.graph.node
     )
 

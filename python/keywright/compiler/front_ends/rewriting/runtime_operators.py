@@ -193,16 +193,23 @@ def with_standard_operators(model: onnx.ModelProto) -> onnx.ModelProto:
     result.graph.node.extend(nodes)
     opset = next((entry for entry in result.opset_import if entry.domain in ("", "ai.onnx")), None)
     if opset is None or opset.version < LEAST_OPSET:
-        result = _converted(result)
+        result = converted(result, LEAST_OPSET, "a quantised model")
     return result
 
 
-def _converted(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with the opset from which on scales of axes are known."""
+def converted(model: onnx.ModelProto, opset: int, kind: str) -> onnx.ModelProto:
+    """Return a model with the operators of a newer opset.
+
+    Args:
+        kind: of the model, with its article.
+
+    Raises:
+        RefusalError: the converter does not know an operator.
+    """
     try:
-        return onnx.version_converter.convert_version(model, LEAST_OPSET)
+        return onnx.version_converter.convert_version(model, opset)
     except Exception as error:  # the converter raises errors of many classes
         raise RefusalError(
-            f"a quantised model of an opset below {LEAST_OPSET} cannot be converted ({error}); export it "
-            f"with opset {LEAST_OPSET} or later"
+            f"{kind} of an opset below {opset} cannot be converted ({error}); export it with opset {opset} "
+            "or later"
         ) from error

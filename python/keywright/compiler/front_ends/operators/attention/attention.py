@@ -35,7 +35,10 @@ def attention(context: OperatorContext) -> EncryptedValue:
     queries, keys, values = (context.encrypted(index) for index in range(3))
     if any(value.hides for value in (queries, keys, values)):
         raise context.refuse("queries, keys or values", "a mask", "values without one")
+    shapes = [each.shape for each in (queries, keys, values)]
     flat = len(queries.shape) == 3
+    if len(queries.shape) not in (3, 4) or len({len(shape) for shape in shapes}) > 1:
+        raise context.refuse("operands of shapes", ", ".join(map(str, shapes)), "three or four axes in each")
     heads, shared = context.attribute("q_num_heads", 0), context.attribute("kv_num_heads", 0)
     if flat:
         if heads < 1 or shared < 1:
@@ -73,17 +76,21 @@ def _heads(context: OperatorContext, value: EncryptedValue, count: int) -> Encry
 
 
 def _masked(context: OperatorContext, scores: EncryptedValue) -> EncryptedValue:
-    """Hide what a causal or given mask hides, and add a bias."""
-    mask = np.zeros(scores.shape)
+    """Hide what a causal or given mask hides, and add a bias. A constant one may be shorter than the keys, of
+    which it hides the others."""
     given = context.operand(3)
-    if isinstance(given, EncryptedValue):
+    if isinstance(given, EncryptedValue) and (given.gate or given.numbers):
         scores = gated(context, scores, given if given.gate else require_bits(context, given))
+    elif isinstance(given, EncryptedValue):
+        scores = summed(context, scores, given)
     elif given is not None:
         array = given.array
-        mask = mask + (
-            np.where(array, 0.0, -np.inf) if array.dtype == bool else np.asarray(array, np.float64)
-        )
+        bias = np.where(array, 0.0, -np.inf) if array.dtype == bool else np.asarray(array, np.float64)
+        bias = np.atleast_1d(bias)
+        missing = max(0, scores.shape[-1] - bias.shape[-1])
+        bias = np.pad(bias, [*[(0, 0)] * (bias.ndim - 1), (0, missing)], constant_values=-np.inf)
+        scores = summed(context, scores, Constant(bias)) if bias.any() else scores
     if context.attribute("is_causal", 0):
-        rows, columns = scores.shape[-2:]
-        mask = mask + np.where(np.tri(rows, columns, dtype=bool), 0.0, -np.inf)
-    return summed(context, scores, Constant(mask)) if mask.any() else scores
+        past = np.tri(*scores.shape[-2:], dtype=bool)
+        scores = summed(context, scores, Constant(np.where(past, 0.0, -np.inf)))
+    return scores

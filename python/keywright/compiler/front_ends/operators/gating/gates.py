@@ -22,7 +22,7 @@ from keywright.compiler.front_ends.operator_context import (
 )
 from keywright.compiler.graph.graph import Add, Shift
 from keywright.compiler.graph.sparse import SparseMatrix
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Shape, Vector
 
 HIDDEN = -1e4
 """Constants of at most this mask what they are added to, for a softmax that reads the sum."""
@@ -97,7 +97,7 @@ def limited(context: OperatorContext) -> EncryptedValue | None:
     result = _outcome(context, ("Div", "Max", "Min", "Mul"))
     if result is None or not result[0].gate or result[1] > HIDDEN or result[2] != 0:
         return None
-    return context.expand(result[0], np.broadcast_shapes(*map(_shape, context.operands)))
+    return context.expand(result[0], joint_shape(context, *context.operands))
 
 
 def as_numbers(context: OperatorContext, results: Operand | tuple[Operand, ...]) -> tuple[Operand, ...]:
@@ -165,7 +165,7 @@ def either(context: OperatorContext) -> Operand:
 
 
 def _conjunction(context: OperatorContext, values: Sequence[Operand]) -> EncryptedValue:
-    shape = np.broadcast_shapes(*map(_shape, values))
+    shape = joint_shape(context, *values)
     bits = [context.expand(v, shape) for v in values if isinstance(v, EncryptedValue)]
     known = [np.broadcast_to(v.array, shape) for v in values if isinstance(v, Constant)]
     if known:
@@ -187,7 +187,7 @@ def chosen(
             other = Constant(np.asarray(kept))
         bits = require_bits(context, condition)
         bits = bits if kept else inverted(context, bits)
-        bits = context.expand(bits, np.broadcast_shapes(*map(_shape, (condition, yes, no))))
+        bits = context.expand(bits, joint_shape(context, condition, yes, no))
         if isinstance(other, EncryptedValue):
             return gated(context, other, bits)
         if isinstance(other, Constant):
@@ -208,14 +208,20 @@ def _with_constants(
     return replace(context.scaled(bits, bias.ravel()), shown=bits) if bias.any() else replace(bits, gate=True)
 
 
-def _shape(value: Operand | None) -> tuple[int, ...]:
-    return () if value is None else value.array.shape if isinstance(value, Constant) else value.shape
+def joint_shape(context: OperatorContext, *values: Operand | None) -> Shape:
+    """Return the shape to which operands broadcast. Raises `RefusalError` if there is none."""
+    shapes = [value.array.shape if isinstance(value, Constant) else value.shape for value in values if value]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        text = " and ".join(map(str, shapes))
+        raise context.refuse("shapes of operands", text, "shapes that broadcast to each other") from error
 
 
 def gated(context: OperatorContext, value: EncryptedValue, gate: EncryptedValue) -> EncryptedValue:
     """Return a value of which a gate hides elements."""
     context.claims.relied.append(gate.number)
-    shape = np.broadcast_shapes(value.shape, gate.shape)
+    shape = joint_shape(context, value, gate)
     bits = replace(context.expand(gate, shape), gate=False)
     value = context.expand(value, shape)
     if value.gate:
