@@ -64,7 +64,7 @@ def execute(
             case "bootstrap" if step.result in live:
                 result = live[step.result]
             case "bootstrap":
-                together = [step, *(program.instructions[p] for p in (pairs.get(index),) if p is not None)]
+                together = program.instructions[index : pairs.get(index, index) + 1]
                 results = backend.bootstrap([live[each.operands[0]] for each in together], step.argument)
                 live |= {each.result: value for each, value in zip(together, results, strict=True)}
                 result = results[0]

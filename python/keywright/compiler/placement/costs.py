@@ -22,7 +22,8 @@ from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET, Boot
 
 MAX_LEVELS = 128
 PAIR = 1.4
-"""Time of a bootstrap of two ciphertexts, relative to that of one: a second reduction is added."""
+"""Time of a bootstrap of two ciphertexts, relative to that of one: a second reduction is added. Those of
+presets of degree 2^16 are predicted to take 1.3 to 1.4 times as long."""
 
 
 @dataclass(frozen=True)
