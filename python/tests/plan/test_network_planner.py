@@ -16,7 +16,7 @@ from keywright.plan import CostModel, KeyFrontier
 from keywright.plan.cost.model import RING_FACTORS, TYPICAL_WEIGHTS
 from keywright.plan.keys.budget import Budget
 from keywright.plan.search.joint_planner import divide_budget
-from keywright.plan.search.network_planner import plan_jointly
+from keywright.plan.search.network_planner import plan_jointly, with_steps
 
 
 def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:
@@ -49,6 +49,20 @@ def test_no_other_choice_is_below_the_line_between_two_that_are_found(
             if small <= size <= large and large > small:
                 share = (size - small) / (large - small)
                 assert seconds >= slow + share * (fast - slow) - 1e-9
+
+
+@given(st.lists(POINTS, min_size=2, max_size=3))
+def test_steps_between_choices_meet_limits_more_closely(points: list[list[tuple[int, int]]]) -> None:
+    rings = [frontier(one) for one in points]
+    choices, steps = (
+        [(sum(plan.stored_bytes for plan in plans), time) for plans, time in kind(rings)]
+        for kind in (plan_jointly, with_steps)
+    )
+    for plans, time in with_steps(rings):
+        own = {id(plan): each for ring in rings for plan, each in ring}
+        assert time == pytest.approx(sum(own[id(plan)] for plan in plans))
+    assert {each for each, _ in choices} <= {each for each, _ in steps}
+    assert all(small[0] < large[0] and small[1] > large[1] for small, large in pairwise(steps))
 
 
 @given(POINTS)

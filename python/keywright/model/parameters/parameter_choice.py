@@ -46,7 +46,8 @@ if one needs too much memory."""
 
 FORM_SLOWER = 1.02
 """Maximum time of a form of a network with smaller keys, relative to the fastest form. The keys of the chosen
-form may take more time than its fastest ones, too, and both limits multiply."""
+form may take more time than its fastest ones, too: both limits multiply, and what a faster form leaves of the
+first its keys may take."""
 
 Client = Literal["slots", "thin"]
 """Who encrypts: a client with this package, whose values are in slots, or a thin client with one prime and no
@@ -227,11 +228,19 @@ class Compilation(
     def _program(self, choice: ParameterChoice, batching: "_Batching") -> Executable:
         """Return the program of the fastest form of the network, or of one that is nearly as fast and has
         smaller keys. Forms whose errors of encryption are too large are only taken if there is no other."""
-        near = self._forms(choice, batching, FORM_SLOWER)
+        near, fastest = self._forms(choice, batching, FORM_SLOWER), list[float]()
         if len(self.approximated.forms) == 1:
             return next(near)
+
+        def limited(form: Executable) -> Executable:
+            fastest.append(form.program.seconds)
+            form.key_frontier.slower *= max(1.0, FORM_SLOWER * fastest[0] / form.program.seconds)
+            return form
+
         # Of an iterator, the function keeps the best program alone.
-        best = min(near, key=lambda each: (not self.follows(each), each.execution.plan.stored_bytes))
+        best = min(
+            map(limited, near), key=lambda each: (not self.follows(each), each.execution.plan.stored_bytes)
+        )
         if self.follows(best):
             return best
         return next(filter(self.follows, self._forms(choice, batching, inf)), best)

@@ -5,12 +5,11 @@ the baby steps open. This takes seconds for a network of a thousand rotations. S
 together. `keywright plan` searches further, and proves how good the best plan can be.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
 
 from keywright._copies import Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
@@ -28,13 +27,15 @@ from keywright.plan.workload.workload import Workload
 from keywright.program.program import Program
 
 from .recombination import Recombination
-from .search_state import FrontierPoint
 
 HOPS = 2
 """Maximum key switches for an automorphism."""
 
 COMPARED = 16
-"""Number of plans of a frontier that are compared by other properties, such as their memory."""
+"""Number of plans of a frontier whose whole time is compared."""
+
+JOINED = 64
+"""The same for each of several rings: of their plans, only those are joined that save most time per byte."""
 
 SLOWER = 1.05
 """Maximum time of a smaller plan, relative to the fastest one."""
@@ -43,61 +44,44 @@ SLOWER = 1.05
 TimedPlan = tuple[KeyPlan, float]
 """Keys of one ring, and the predicted seconds of their workload."""
 
-Keys = TypeVar("Keys", KeyPlan, FrontierPoint)
-
-
-class RingFrontier:
-    """The keys of a workload of one ring, from the fewest bytes to the fastest.
-
-    Attributes:
-        points: at least one. Those above the error budget of the workload are left out; if all are, only the
-            least noisy one is kept.
-
-    Thread safety: one thread at a time.
-
-    Args:
-        workload: the workload.
-        model: predicts times.
-        max_hops: maximum key switches for an automorphism.
-    """
-
-    def __init__(self, workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS) -> None:
-        opened = OpenWorkload.of(workload)
-        self._model, self._search = model, Recombination(opened, model, max_hops=max_hops)
-        points, most = self._search.begin(), opened.workload.noise_bits
-        quiet = [point for point in points if most is None or point.noise_bits <= most]
-        self.points = quiet or [min(points, key=lambda point: (point.noise_bits, point.seconds))]
-        self._plans: dict[int, TimedPlan] = {}
-
-    def timed(self, point: FrontierPoint) -> TimedPlan:
-        """Return the plan of a point, with the whole predicted time. A point has the time of its key switches
-        alone."""
-        if point.stored_bytes not in self._plans:
-            plan = self._search.plan("quick", point)
-            self._plans[point.stored_bytes] = plan, predict_plan(plan, self._model).seconds
-        return self._plans[point.stored_bytes]
-
 
 def quick_plans(
-    workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS
+    workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS, compared: int = COMPARED
 ) -> list[TimedPlan]:
-    """Return some plans of a `RingFrontier`, from the fewest bytes to the fastest; at least one."""
-    ring = RingFrontier(workload, model, max_hops=max_hops)
-    return [ring.timed(ring.points[place]) for place in _compared(len(ring.points))]
+    """Search the frontier of a workload's key sets, and return plans of some of its points, from the fewest
+    bytes to the fastest; at least one.
+
+    Args:
+        workload: the workload. Points above its error budget are left out; if all are, only the least noisy
+            one is kept.
+        model: predicts times.
+        max_hops: maximum key switches for an automorphism.
+        compared: number of points whose whole time is predicted. The search knows that of key switches alone,
+            and diagonals take more time the more primes a key switch removes.
+    """
+    opened = OpenWorkload.of(workload)
+    search = Recombination(opened, model, max_hops=max_hops)
+    points = search.begin()
+    most = opened.workload.noise_bits
+    quiet = [point for point in points if most is None or point.noise_bits <= most]
+    if not quiet:
+        quiet = [min(points, key=lambda point: (point.noise_bits, point.seconds))]
+    plans = [search.plan("quick", quiet[place]) for place in _spread(len(quiet), compared)]
+    return [(plan, predict_plan(plan, model).seconds) for plan in plans]
 
 
-def _compared(count: int) -> list[int]:
-    """Return places among so many, at most `COMPARED`, with the first and the last."""
-    parts = max(1, min(COMPARED, count) - 1)
+def _spread(count: int, most: int) -> list[int]:
+    """Return at most so many places of a list of ``count``, evenly, with the first and the last."""
+    parts = max(1, min(most, count) - 1)
     return sorted({round(index * (count - 1) / parts) for index in range(parts + 1)})
 
 
-def plan_jointly(rings: Sequence[Sequence[tuple[Keys, float]]]) -> list[tuple[tuple[Keys, ...], float]]:
+def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPlan, ...], float]]:
     """Combine the plans of all rings. Starting with the fewest bytes in all, every step changes the ring
     whose next plan saves most time per byte, up to the fastest.
 
     Args:
-        rings: for each ring, plans or points with their times, from the fewest bytes up.
+        rings: for each ring, plans with their times, from the fewest bytes up.
 
     Returns:
         Plans of all rings, with the sum of their times. For a single ring, all of its plans.
@@ -120,6 +104,23 @@ def plan_jointly(rings: Sequence[Sequence[tuple[Keys, float]]]) -> list[tuple[tu
         )
         places[ring] += 1
         results.append(tuple(rings[ring][kept[ring][place]] for ring, place in enumerate(places)))
+
+
+def with_steps(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPlan, ...], float]]:
+    """Return the choices of `plan_jointly`, and between two of them, which differ in one ring, the plans of
+    this ring that are faster than smaller ones: limits are met more closely, if not at the least time per
+    byte."""
+    results, joint = list[tuple[tuple[KeyPlan, ...], float]](), plan_jointly(rings)
+    for (before, slow), (after, fast) in pairwise(joint):
+        place = next(place for place, plan in enumerate(before) if plan is not after[place])
+        results.append((before, slow))
+        low, high = before[place].stored_bytes, after[place].stored_bytes
+        own = next(seconds for plan, seconds in rings[place] if plan is before[place])
+        for plan, seconds in rings[place]:
+            whole = slow - own + seconds
+            if low < plan.stored_bytes < high and fast < whole < results[-1][1]:
+                results.append(((*before[:place], plan, *before[place + 1 :]), whole))
+    return [*results, joint[-1]]
 
 
 def open_network(
@@ -171,6 +172,9 @@ class KeyFrontier(
 ):
     """The keys of a network, of all its rings, from the fewest bytes to the fastest. They are searched once.
 
+    Attributes:
+        slower: maximum time of `execution`, relative to the fastest plan, until it is first read.
+
     Thread safety: one thread at a time.
 
     Args:
@@ -180,7 +184,7 @@ class KeyFrontier(
         model: predicts times; built-in weights by default.
         name: a name for the program.
         max_hops: maximum key switches for an automorphism.
-        slower: maximum time of `execution`, relative to the fastest plan.
+        slower: as the attribute.
     """
 
     def __init__(
@@ -195,23 +199,19 @@ class KeyFrontier(
         slower: float = SLOWER,
     ) -> None:
         self._network, self._parameters, self._bootstraps = network, parameters, bootstraps
-        self._slower = slower
-        self._rings = _rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
-        self._points = _joint_points([ring.points for ring in self._rings])
+        self._timed = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
+        self.slower = slower
 
     @cached_property
     def execution(self) -> PlanExecution:
         """The fewest bytes with nearly the best speed."""
-        last = len(self._points) - 1
-        limit = self._slower * self._seconds(last)
-        return self._execution(
-            bisect_left(range(last), True, key=lambda place: self._seconds(place) <= limit)
-        )
+        limit = self.slower * min(seconds for _, seconds in self._timed)
+        return self._execution(next(plans for plans, seconds in self._timed if seconds <= limit))
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
         """Some of the plans, from the fewest bytes to the fastest."""
-        return [self._execution(place) for place in _compared(len(self._points))]
+        return [self._execution(self._timed[place][0]) for place in _spread(len(self._timed), COMPARED)]
 
     def within(self, most: int) -> PlanExecution:
         """Return the fastest keys that take at most ``most`` bytes in memory.
@@ -219,18 +219,12 @@ class KeyFrontier(
         Raises:
             OutOfMemoryError: none are that small.
         """
-        sizes = [sum(point.stored_bytes for point in points) for points in self._points]
+        sizes = [sum(plan.stored_bytes for plan in plans) for plans, _ in self._timed]
         require_size(sizes[0], most)
-        return self._execution(bisect_right(sizes, most) - 1)
+        return self._execution(self._timed[bisect_right(sizes, most) - 1][0])
 
-    def _timed(self, place: int) -> list[TimedPlan]:
-        return [ring.timed(point) for ring, point in zip(self._rings, self._points[place], strict=True)]
-
-    def _seconds(self, place: int) -> float:
-        return sum(seconds for _, seconds in self._timed(place))
-
-    def _execution(self, place: int) -> PlanExecution:
-        largest, *smaller = (plan for plan, _ in self._timed(place))
+    def _execution(self, plans: Sequence[KeyPlan]) -> PlanExecution:
+        largest, *smaller = plans
         whole = replace(largest, subrings=tuple(smaller))
         return PlanExecution(whole, self._parameters, self._network, self._bootstraps)
 
@@ -243,38 +237,21 @@ def require_size(least: int, most: int) -> None:
         raise OutOfMemoryError(text, needed=least, budget=most, parts={"keys": least}, code="keys")
 
 
-def _joint_points(rings: Sequence[Sequence[FrontierPoint]]) -> list[tuple[FrontierPoint, ...]]:
-    """Return the choices of `plan_jointly`, and between two of them, which differ in one ring, all points of
-    this ring: a limit is met more closely, if not at the least time per byte."""
-    joint = [
-        points for points, _ in plan_jointly([[(each, each.seconds) for each in ring] for ring in rings])
-    ]
-    results = joint[:1]
-    for before, after in pairwise(joint):
-        ring = next(
-            place for place, pair in enumerate(zip(before, after, strict=True)) if pair[0] is not pair[1]
-        )
-        low, high = before[ring].stored_bytes, after[ring].stored_bytes
-        results += [
-            (*before[:ring], point, *before[ring + 1 :])
-            for point in rings[ring]
-            if low < point.stored_bytes <= high
-        ]
-    return results
-
-
-def _rings(
+def _plan_rings(
     network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan],
     model: CostModel,
     name: str,
     max_hops: int,
-) -> list[RingFrontier]:
-    """Return the keys of the largest ring and of the smaller ones. The bootstraps' work in a smaller ring is
-    the same with all keys of the largest."""
-    largest = RingFrontier(open_network(network, parameters, bootstraps, name), model, max_hops=max_hops)
-    plan, _ = largest.timed(largest.points[0])
-    planned = as_planned(plan.workload, bootstraps)
-    smaller = (open_ring(network, parameters, planned, name, ring) for ring in smaller_rings(network))
-    return [largest, *(RingFrontier(each, model, max_hops=max_hops) for each in smaller)]
+) -> list[tuple[tuple[KeyPlan, ...], float]]:
+    """Return plans of the largest ring and of the smaller ones; see `plan_jointly`. The bootstraps' work in a
+    smaller ring is the same in all plans of the largest."""
+    rings = smaller_rings(network)
+    options: dict[str, int] = {"max_hops": max_hops, "compared": JOINED if rings else COMPARED}
+    largest = quick_plans(open_network(network, parameters, bootstraps, name), model, **options)
+    planned = as_planned(largest[0][0].workload, bootstraps)
+    smaller = (
+        quick_plans(open_ring(network, parameters, planned, name, ring), model, **options) for ring in rings
+    )
+    return with_steps([largest, *smaller])

@@ -265,3 +265,21 @@ def test_elements_of_long_tables(size: int, axis: int, chosen: list[list[int]]) 
     graph = import_model(model).graph
     expected = np.take_along_axis(table, np.array(chosen), axis).sum()
     assert graph.evaluate(np.zeros(2))[graph.output].tolist() == [expected, expected]
+
+
+def test_the_only_input_may_have_its_name() -> None:
+    """As a BERT's argument ``inputs_embeds``, which is not its first."""
+    model = build_model([node("MatMul", ["x", "wq"], ["y"])], (TOKENS, WIDTH), {"wq": SECRET["wq"]})
+    samples = RNG.normal(size=(COUNT, TOKENS, WIDTH))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration={"x": samples}))
+    for given in (samples, {"x": samples}):
+        features, _ = program.features(given)
+        assert (
+            np.abs(run_clear(program, features).reshape(samples.shape) - samples @ SECRET["wq"]).max() < 1e-6
+        )
+    for call in (
+        lambda: program.features({"z": samples}),
+        lambda: compiler.compile_program(model, TARGET, compiler.Fit(calibration={"z": samples})),
+    ):
+        with pytest.raises(EncodeError, match="takes the inputs 'x', got 'z'"):
+            call()

@@ -19,9 +19,10 @@ from keywright.compiler.placement.bounding import largest_values
 from keywright.errors import ModelRefusedError, OutOfMemoryError
 from keywright.errors.refusals.sizes import too_wide
 from keywright.model.executable import Executable
-from keywright.model.parameters.parameter_choice import Compilation
+from keywright.model.parameters.parameter_choice import FORM_SLOWER, Compilation
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.search.network_planner import SLOWER
 from keywright.program.arrays import Vector
 from keywright.runtime import run_clear
 from onnx import NodeProto, helper
@@ -194,13 +195,22 @@ def test_a_limit_on_keys_takes_the_fastest_order_within_it() -> None:
     ("imprecise", "chosen"), [((), 1), ((1,), 2), ((0, 1, 2), 3), ((0, 1, 2, 3), 4), ((0, 1, 2, 3, 4), 1)]
 )
 def test_keys_decide_between_orders_of_nearly_equal_time(imprecise: tuple[int, ...], chosen: int) -> None:
-    """Three are near. Those whose errors are too large are only taken if there is no other."""
-    plans = [SimpleNamespace(stored_bytes=size) for size in (5, 3, 4, 9, 2)]
-    orders = [SimpleNamespace(execution=SimpleNamespace(plan=plan)) for plan in plans]
+    """Three are near. Those whose errors are too large are only taken if there is no other. Keys of a faster
+    one may take the time that a slower one takes."""
+    orders = [
+        SimpleNamespace(
+            execution=SimpleNamespace(plan=SimpleNamespace(stored_bytes=size)),
+            program=SimpleNamespace(seconds=seconds),
+            key_frontier=SimpleNamespace(slower=SLOWER),
+        )
+        for size, seconds in ((5, 1.0), (3, 1.01), (4, FORM_SLOWER), (9, 2.0), (2, 3.0))
+    ]
     compilation: Any = Compilation(SimpleNamespace(forms=orders))  # type: ignore[arg-type]
     compilation._forms = lambda choice, batching, slower: iter(orders if slower == inf else orders[:3])
     compilation.follows = lambda order: orders.index(order) not in imprecise
     assert compilation._program(None, None) is orders[chosen]
+    limits = [order.key_frontier.slower * order.program.seconds for order in orders[:3]]
+    assert limits == pytest.approx([FORM_SLOWER * SLOWER] * 3)
 
 
 def test_a_limit_on_keys_takes_an_order_that_meets_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,29 @@ def test_a_transformer_of_torch(batch_first: bool) -> None:
     assert np.abs(outputs - expected).max() <= np.abs(expected).max() / 16
 
 
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_transformer_of_torch_with_padding(nested: bool) -> None:
+    """In its fast path, the module sets outputs at padding to 0, and its export does not."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: no module is exported here")
+    torch.manual_seed(1)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    module = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=nested)
+    shown = np.arange(5) < RNG.integers(1, 6, (60, 1))
+    samples = {"src": RNG.normal(size=(60, 5, 8)).astype(np.float32), "src_key_padding_mask": ~shown}
+    program = compiler.compile_program(
+        compiler.to_onnx(module, samples),
+        compiler.Target(slots=1024, levels=80),
+        compiler.Fit(calibration=samples),
+    )
+    few = {name: torch.as_tensor(each[:4]) for name, each in samples.items()}
+    expected = module.eval()(**few).detach().numpy()
+    features, _ = program.features({name: each[:4] for name, each in samples.items()})
+    outputs = run_clear(program, features).reshape(expected.shape)
+    assert np.abs((outputs - expected)[shown[:4]]).max() <= np.abs(expected).max() / 16
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
 @pytest.mark.parametrize("lost", [1.0, 4 / 3])
 def test_an_exporter_that_leaves_an_argument_of_a_layer_out(lost: float) -> None:
     """The case: nn.AvgPool2d(2, divisor_override=3) was compiled without its divisor."""

@@ -410,6 +410,8 @@ def test_an_exporter_is_refused_with_its_innermost_cause() -> None:
     assert "forward() is missing an argument: 'b'" in text
     plain = str(not_exported("Two", "torch.onnx.export", ValueError("\x1b[96mFailed\x1b[0m here")))
     assert "Failed here" in plain
+    flat = AssertionError("only 4D query, key, and value are supported")
+    assert "query.unsqueeze(1)" in str(not_exported("Flat", "torch.onnx.export", flat))
     branch = ValueError(
         "Could not guard on data-dependent expression Eq(u0, 1)\n\nCaused by: (file.py:9 in f)\n"
     )

@@ -4,7 +4,8 @@ import importlib
 import inspect
 import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def export_module(model: Any, example: Any) -> onnx.ModelProto:
     file, training, ids = io.BytesIO(), model.training, False
     try:
         model.eval()
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad(), _without_fast_path(torch):
             warnings.simplefilter("ignore")
             if named is None and np.asarray(example).dtype.kind in "iu":
                 ids = not _takes(model, *arguments(1))
@@ -85,6 +86,18 @@ def export_module(model: Any, example: Any) -> onnx.ModelProto:
     if any(reasons):
         exported.metadata_props.add(key=UNCOMPARED, value=next(filter(None, reasons)))
     return exported
+
+
+@contextmanager
+def _without_fast_path(torch: Any) -> Iterator[None]:
+    """Let layers of attention compute what their operators do. Their fast path, which exporters do not write,
+    sets outputs at padding to 0."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
 
 
 def _require_computed(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:

@@ -87,7 +87,7 @@ def split_first_steps(model: onnx.ModelProto, samples: Any = None) -> SplitModel
     """
     flow = _Flow(model, samples)
     nodes = flow.client_nodes()
-    if not nodes and len(flow.used) <= 1 and not flow.columns:
+    if not nodes and len(flow.used) <= 1 and not flow.columns and not isinstance(samples, Mapping):
         return SplitModel(flow.model, None)
     return flow.divided(nodes)
 
