@@ -39,9 +39,8 @@ pub(crate) fn contains_secret(py: Python<'_>, data: PyBackedBytes) -> bool {
 pub(crate) fn inspect(py: Python<'_>, source: Source) -> Result<Bound<'_, PyDict>, Failure> {
     let info = match source {
         Source::Bytes(data) => inspect_header(&mut &*data)?,
-        Source::Path(path) => py
-            .detach(|| inspect_header(&mut std::io::BufReader::new(open_file(&path)?)))
-            .map_err(file(&path))?,
+        // Without a buffer, which would keep what follows the header of a secret key.
+        Source::Path(path) => py.detach(|| inspect_header(&mut open_file(&path)?)).map_err(file(&path))?,
     };
     Ok(describe(py, &info)?)
 }

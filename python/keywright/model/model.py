@@ -40,7 +40,7 @@ from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file
 from .parameters.parameter_choice import Compilation, smaller_presets
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, revealed, sent_bytes
-from .served.demands import Demands
+from .served.demands import KEY_BYTES, KEY_COUNT, Demands
 from .server import ModelServer
 from .session import Inference, infer
 
@@ -436,19 +436,22 @@ class Model(
         `predict` for several samples; see `keywright.compiler.Program.answers`, also for errors."""
         return self.program.answers(outputs)
 
-    def client(self, *, insecure: bool = False) -> ModelClient:
+    def client(
+        self, *, insecure: bool = False, key_bytes: int = KEY_BYTES, key_count: int = KEY_COUNT
+    ) -> ModelClient:
         """Return a client with a new secret key.
 
         Args:
-            insecure: whether a model that was loaded from a folder may have parameters below 128 bits of
-                security, as for `keywright.load_client`.
+            insecure, key_bytes, key_count: as for `keywright.load_client`, of a model that was loaded from a
+                folder.
 
         Raises:
-            SecurityError: it has, and they are not accepted.
+            SecurityError: the folder's parameters have less than 128 bits of security.
         """
-        if self.folder is not None:
-            Demands(insecure).require_secure(self.parameters)
-        return ModelClient(self, secret=SecretKey.generate(self.parameters))
+        demands = None if self.folder is None else Demands(insecure, key_bytes, key_count)
+        if demands is not None:
+            demands.require_secure(self.parameters)
+        return ModelClient(self, secret=SecretKey.generate(self.parameters), demands=demands)
 
     def server(self, *, memory: int | None = None, key_memory: int | None = None) -> ModelServer:
         """Return a server.

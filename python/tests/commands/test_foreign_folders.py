@@ -35,15 +35,17 @@ def test_the_author_of_a_folder_is_no_more_trusted_than_a_server(folder: Path, t
         for limits in ({"key_bytes": size - 1}, {"key_count": len(specs) - 1}):
             (most,) = limits.values()
             limited = kw.load_client(place, insecure=True, **limits)
-            for make in (limited.keys, partial(limited.save_keys, tmp_path)):
+            again = kw.load(place).client(insecure=True, **limits)
+            for make in (limited.keys, partial(limited.save_keys, tmp_path), again.keys):
                 with pytest.raises(
                     LimitError, match=str(most + 1), check=lambda error: error.code == "demand"
                 ) as refused:
                     make()
                 assert (refused.value.value, refused.value.maximum) == (most + 1, most)
     kw.load_client(folder, insecure=True, key_bytes=size, key_count=len(specs)).keys()
-    with pytest.raises(SecurityError):
-        kw.load_client(tmp_path / "client")
+    for load in (kw.load_client, lambda place: kw.load(place).client()):
+        with pytest.raises(SecurityError, match="less than 128 bits"):
+            load(tmp_path / "client")
 
 
 def test_commands_refuse_such_a_folder_without_their_option(

@@ -187,3 +187,20 @@ def test_a_path_is_text(tmp_path: Path) -> None:
                 TypeError, match=r"os\.fsdecode" if isinstance(path, bytes) else "os.PathLike"
             ):
                 use(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing counts what a process reads")
+def test_what_a_file_holds_is_told_without_reading_its_secret(tmp_path: Path) -> None:
+    """A buffer had the whole key, and kept it after its end."""
+
+    def read() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    path = tmp_path / "secret.kw"
+    kw.SecretKey.generate(kw.Parameters.preset("N13_QP214_S38")).save(path)
+    assert kw.keys.inspect(path)["secret"]
+    before = read()
+    own = read() - before
+    before = read()
+    kw.keys.inspect(path)
+    assert read() - before - own < path.stat().st_size / 10

@@ -179,17 +179,6 @@ def test_parameters_below_128_bits_are_refused_before_a_key_exists(client: Clien
         assert seen.sent == 0
 
 
-def test_the_author_of_a_folder_does_not_choose_what_its_clients_are_secure_with(tmp_path: Path) -> None:
-    """`keywright.load` is for one's own models, and clients of folders of others were made by it, too."""
-    weak_thin().save(tmp_path / "model")
-    loaded = kw.load(tmp_path / "model")
-    for make in (loaded.client, lambda: kw.load_client(tmp_path / "model")):
-        with pytest.raises(SecurityError, match="less than 128 bits"):
-            make()
-    for client in (loaded.client(insecure=True), weak_thin().client()):
-        assert client.parameters.insecure
-
-
 def text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 

@@ -144,7 +144,7 @@ def test_a_worker_is_ended_from_another_thread() -> None:
 def test_a_stopped_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It kept all evaluations behind it, and one that checks keys all uploads."""
     serving = Workers()
-    order = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
+    order: Any = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
     for worker in (serving.all[0], serving._checker):
         process, _ = worker.start()
         process.send_signal(signal.SIGSTOP)
