@@ -462,6 +462,30 @@ CASES: dict[str, Case] = {
         samples=INTEGERS,
         encrypted=True,
     ),
+    **{
+        f"whole points, then {last.op_type}": Case(
+            [node("MatMul", "x c", "s"), node("GreaterOrEqual", "s t", "g"), last],
+            (4,),
+            {"c": np.array([[5], [-3], [2], [7]]), "t": np.array(7)},
+            outputs={"y": INT64 if last.op_type == "Where" else TensorProto.BOOL},
+            kind=INT64,
+            samples=INTEGERS,
+        )
+        for last in (node("Where", "g t s"), node("Not", "g"))
+    },
+    "whole points and a share": Case(
+        [
+            node("MatMul", "x c", "s"),
+            node("GreaterOrEqual", "s t", "y"),
+            node("Cast", "s", "f", to=FLOAT),
+            node("Mul", "f h", "z"),
+        ],
+        (4,),
+        {"c": np.array([[5], [-3], [2], [7]]), "t": np.array(7), "h": np.float32(0.3)},
+        outputs={"y": TensorProto.BOOL, "z": FLOAT},
+        kind=INT64,
+        samples=INTEGERS,
+    ),
     "a label over two": Case(
         [HEAD, node("ArgMax", "t", "a", axis=1, keepdims=0), node("Sub", "a o", "b"), node("Div", "b d")],
         (4,),

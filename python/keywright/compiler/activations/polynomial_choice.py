@@ -13,6 +13,7 @@ from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.placement.bounding import largest_and_outputs
 from keywright.errors.refusals.precision import inaccurate, overflowing
 from keywright.program.arrays import Vector
+from keywright.program.client.jumps import moved
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import (
     DEFAULT_CHANGE,
@@ -110,14 +111,15 @@ class Requirement:
         accuracy: minimum share of equal predictions.
         error: maximum change of an output; of each, (outputs,), by default.
         undecided: predictions whose two best outputs are closer, or whose single output is closer to 0, may
-            change.
+            change; of each output, (outputs,), where labels are others than the index of the largest one, and
+            may change if outputs move by half of it.
         answers: the range of each output behind the client's last steps, by name; None if `error` limits
             these outputs themselves.
     """
 
     accuracy: float
     error: float | Vector
-    undecided: float = 0.0
+    undecided: float | Vector = 0.0
     answers: Mapping[str, float] | None = None
 
     @staticmethod
@@ -135,7 +137,9 @@ class Requirement:
             if outputs.size and run.values:
                 most = np.minimum(most, DEFAULT_SHARE * spread_of(outputs))
             answers = answer_ranges(part, outputs) if outputs.size and part is not None else {}
-            return Requirement(1.0, most, share * largest, answers)
+            own = run.labels is not None and outputs.size and not run.scores
+            size = np.abs(outputs).max(axis=0) if own else largest
+            return Requirement(1.0, most, share * size, answers)
         error = LOOSEST_CHANGE * largest if fit.error is None else (1 - ENCRYPTED_SHARE) * fit.error
         return Requirement(fit.accuracy or 0.0, error)
 
@@ -203,7 +207,7 @@ def choose(
         default = (
             f"{name} within {limit:.3g} (a sixteenth of the largest score, or of half the range of a value "
             "and a tenth of its spread; a tenth of the range of an answer behind the client's last steps), "
-            f"and every prediction that is decided by more than {target.undecided:.3g}"
+            f"and every prediction that is decided by more than {np.max(target.undecided):.3g}"
         )
     raise inaccurate(
         fit.accuracy,
@@ -418,8 +422,8 @@ def _followed(
                 exact = run.outputs[first:stop][chunk]
                 changes, equal = _compare(values[graph.output], exact, run)
                 lost = _escaped(guarded, values)
-                if equal is not None:
-                    lost |= ~equal & (margins(exact) > target.undecided)
+                if equal is not None and not equal.all():
+                    lost[~equal] |= _decided(exact[~equal], run, target, part)
                 missed += int(lost.sum())
                 if missed > allowed or not _close(values[graph.output], exact, changes, target, part):
                     raise _Differs
@@ -430,6 +434,17 @@ def _followed(
         return largest_and_outputs(graph, judged())
     except _Differs:
         return None
+
+
+def _decided(exact: Vector, run: ExactRun, target: Requirement, part: ClientPart | None) -> NDArray[np.bool_]:
+    """Return which predictions of a model may not change, (count,).
+
+    Args:
+        exact: outputs of the model, (count, outputs).
+    """
+    if run.labels is None or part is None:
+        return np.asarray(margins(exact) > target.undecided, np.bool_)
+    return ~moved(part, exact, np.asarray(target.undecided) / 2).labels
 
 
 def _close(

@@ -59,6 +59,12 @@ ALLOWED = (
 
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
+INTEGERS = {
+    getattr(onnx.TensorProto, name): np.dtype(name.lower())
+    for name in _names("BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64")
+}
+"""Types of scores that clients round, by their number."""
+
 WHOLE = "keywright/whole/"
 """Prefix of the values of the steps that take scores for whole numbers."""
 
@@ -285,6 +291,9 @@ class ClientPart(Stated):
         self, scores: NDArray[np.float64], shapes: dict[str, Shape] | None = None
     ) -> dict[str, NDArray[Any]]:
         source = self._steps.model.graph.input[0]
-        double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
-        values = self._steps.run({source.name: scores.astype(np.float64 if double else np.float32)}, shapes)
+        number = source.type.tensor_type.elem_type
+        kind = INTEGERS.get(number, np.dtype(np.float64 if number == DOUBLE else np.float32))
+        with np.errstate(invalid="ignore"):
+            feed = (np.rint(scores) if number in INTEGERS else scores).astype(kind)
+        values = self._steps.run({source.name: feed}, shapes)
         return {name: values[name] for name in self.names}

@@ -167,6 +167,34 @@ def test_a_default_never_breaks_its_own_rule(mlp: onnx.ModelProto) -> None:
     assert (reason.needed, reason.available) == (holds.depth, holds.depth - 1)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_by_default_every_label_of_several_is_kept(build: Build, unit: float) -> None:
+    """Each is decided by its own outputs, whatever those of the others are."""
+    rng = np.random.default_rng(11)
+    weights = {"w": rng.normal(size=(6, 10)) / 2, "v": rng.normal(size=(10, 2)) / 3, "k": [1e-3, -1e-3]}
+    nodes = [
+        node("MatMul", ["x", "w"], ["a"], "first"),
+        node("Relu", ["a"], ["b"], "inner"),
+        node("MatMul", ["b", "v"], ["c"]),
+        node("Add", ["c", "k"], ["d"]),
+        node("Mul", ["d", "unit"], ["e"]),
+        node("ArgMax", ["c"], ["l"], axis=1, keepdims=0),
+        node("ArgMax", ["e"], ["m"], axis=1, keepdims=0),
+    ]
+    constants = {name: np.asarray(array, np.float32) for name, array in (weights | {"unit": unit}).items()}
+    model = build([*nodes, node("Identity", ["c"], ["y"])], (6,), constants)
+    del model.graph.output[:], model.graph.node[-1]
+    labels = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch"]) for name in "lm"]
+    model.graph.output.extend(labels)
+    samples = np.random.default_rng(12).normal(size=(400, 6)).astype(np.float32)
+    chosen = approximating.approximate(model, compiler.Fit(calibration=samples))
+    for first in (0, 2):
+        own, exact = (each[:, first : first + 2] for each in (chosen.approximate_outputs, chosen.outputs))
+        others = own.argmax(axis=1) != exact.argmax(axis=1)
+        apart = np.abs(np.diff(exact, axis=1))[others]
+        assert apart.max(initial=0.0) <= polynomial_choice.UNDECIDED * np.abs(exact).max()
+
+
 @pytest.mark.parametrize("operator", ["Tanh", "Sigmoid", "Exp", "Softsign"])
 def test_a_function_of_a_constant_has_a_range(build: Build, operator: str) -> None:
     """Dead units, whose values are 0 on all samples."""

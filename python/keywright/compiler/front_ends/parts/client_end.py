@@ -19,7 +19,7 @@ from keywright.compiler.front_ends.rewriting.decomposed_operators import with_so
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
-from keywright.program.client.last_steps import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
+from keywright.program.client.last_steps import ALLOWED, ELEMENTWISE, FLOAT, INTEGERS, ONLY_HERE, ClientPart
 
 from .client_start import split_first_steps
 
@@ -56,23 +56,29 @@ class ClientEnd:
         graph.initializer.extend(numpy_helper.from_array(known[name], name) for name in sorted(self.shapes))
         if len(scores) == 1:
             return self._of_any_batch(model, tuple(scores[0]))
-        nodes, ends = [], np.cumsum([0, *(math.prod(shape) for shape in scores)])
+        nodes, ends = list[onnx.NodeProto](), np.cumsum([0, *(math.prod(shape) for shape in scores)])
+        kinds = [value.type.tensor_type.elem_type or FLOAT for value in graph.input]
+        kind = next((each for each in kinds if each not in INTEGERS), kinds[0])
         for index, (value, shape) in enumerate(zip(graph.input, scores, strict=True)):
             bounds = {"from": ends[index : index + 1], "to": ends[index + 1 : index + 2], "axis": [1]}
             # One row for a sample, so that clients run many at once.
             rows = (-1, *shape[1:]) if tuple(shape[:1]) == (1,) else shape
             constants = {**bounds, "shape": rows}
-            names = {name: f"{SCORES}/{index}/{name}" for name in (*constants, "values")}
+            names = {name: f"{SCORES}/{index}/{name}" for name in constants}
             graph.initializer.extend(
                 numpy_helper.from_array(np.asarray(array, np.int64), names[name])
                 for name, array in constants.items()
             )
-            sliced = [SCORES, names["from"], names["to"], names["axis"]]
-            nodes += [
-                helper.make_node("Slice", sliced, [names["values"]]),
-                helper.make_node("Reshape", [names["values"], names["shape"]], [value.name]),
-            ]
-        kind = graph.input[0].type.tensor_type.elem_type or onnx.TensorProto.FLOAT
+            own, name = value.type.tensor_type.elem_type or FLOAT, SCORES
+            steps = [("Slice", [names[each] for each in bounds]), ("Reshape", [names["shape"]])]
+            if own in INTEGERS and kind not in INTEGERS:
+                steps.append(("Round", []))
+            for operator, more in steps:
+                name, source = f"{SCORES}/{index}/{operator}", name
+                nodes.append(helper.make_node(operator, [source, *more], [name]))
+            if own != kind:
+                nodes.append(helper.make_node("Cast", [name], [f"{name}/cast"], to=own))
+            nodes[-1].output[0] = value.name
         rest = list(graph.node)
         del graph.node[:], graph.input[:]
         graph.node.extend([*nodes, *rest])

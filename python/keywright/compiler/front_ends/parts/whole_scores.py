@@ -6,7 +6,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from keywright.program.arrays import Vector
-from keywright.program.client.last_steps import WHOLE, ClientPart
+from keywright.program.client.last_steps import INTEGERS, WHOLE, ClientPart
 from keywright.program.client.small_model import opset_of
 
 LEAST_OPSET = 9
@@ -36,6 +36,9 @@ def with_whole_scores(part: ClientPart, scores: Vector) -> ClientPart:
         scores: of the model on the calibration data, (count, scores).
     """
     model = onnx.load_model_from_string(part.data)
+    (source,) = model.graph.input
+    if source.type.tensor_type.elem_type in INTEGERS:
+        return part  # clients round them all
     if len(scores) < LEAST_SAMPLES or not part.deciding or opset_of(model.opset_import) < LEAST_OPSET:
         return part
     size = np.maximum(np.abs(scores).max(axis=0), 1.0)
@@ -45,7 +48,6 @@ def with_whole_scores(part: ClientPart, scores: Vector) -> ClientPart:
     near = np.where(unit > 0, np.minimum(NEAR * size, FARTHEST * unit), -1.0)
     unit = np.where(unit > 0, unit, 1.0)
     graph = model.graph
-    (source,) = graph.input
     double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
     kind = np.float64 if double else np.float32
     names = {
