@@ -249,7 +249,7 @@ def test_the_second_polynomial_of_an_encryption_does_not_see_the_message(name: s
 
 def test_every_kind_has_a_writer_or_a_reason() -> None:
     codes = {int(code, 16): name for name, code in re.findall(r"(\w+) = (0x[0-9a-f]{4}),", KINDS.read_text())}
-    assert len(codes) == len(re.findall(r"Self::\w+,", KINDS.read_text().split("ALL")[1].split("];")[0]))
+    assert len(codes) == KINDS.read_text().count(" = 0x")
     written = {
         codes[HEADER.unpack_from(raw(thing))[2]]
         for write in WRITERS.values()
