@@ -352,6 +352,24 @@ CASES: dict[str, Case] = {
         )
     },
     "a product without an arrow": Case([node("Einsum", "x w", equation="ij,jk")], (4,), {"w": drawn(4, 3)}),
+    "every sample beside the sum of all": Case(
+        [node("Einsum", "x x", equation="ni,mj->ni")],
+        (4,),
+        refused="axis 0, the axis of the samples",
+    ),
+    "a slice of samples, by Constant nodes": Case(
+        [
+            *(node("Constant", "", name, value_ints=[value]) for name, value in (("s", 0), ("e", 1))),
+            node("Slice", "x s e s"),
+        ],
+        (4,),
+        refused="axis 0, the axis of the samples",
+    ),
+    "a slice of features, along the axis of a Constant node": Case(
+        [HEAD, node("Constant", "", "axis", value_ints=[1]), node("Slice", "t start end axis")],
+        (4,),
+        {**EYE, "start": np.array([1]), "end": np.array([3])},
+    ),
     "a slice of all samples": Case(
         [HEAD, node("Slice", "t zero most zero")],
         (4,),

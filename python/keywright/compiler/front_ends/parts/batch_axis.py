@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 
 from keywright.errors.network import RefusalError
@@ -32,6 +33,9 @@ WHOLE = 1 << 31
 FROM = frozenset(["LayerNormalization", "RMSNormalization"])
 """Operators that compute over all axes from one on; the last by default."""
 
+SEVERAL = frozenset(["Concat", "Einsum"])
+"""Operators that compute along axes of any operand; others do along those of the first."""
+
 
 def require_independent(model: onnx.ModelProto) -> None:
     """Refuse a model with an open batch axis along which a node computes. Axes whose names get lost, as by a
@@ -42,7 +46,7 @@ def require_independent(model: onnx.ModelProto) -> None:
     """
     named = onnx.ModelProto()
     named.CopyFrom(model)
-    constants = {tensor.name: tensor for tensor in named.graph.initializer}
+    constants = _constants(named.graph)
     names = set[str]()
     for value in named.graph.input:
         axes = value.type.tensor_type.shape.dim
@@ -65,12 +69,19 @@ def require_independent(model: onnx.ModelProto) -> None:
     }
     opset = opset_of(model.opset_import)
     for index, node in enumerate(model.graph.node):
-        sources = node.input if node.op_type == "Concat" else node.input[:1]
-        shape = next((shapes[name] for name in sources if name in shapes and name not in constants), None)
-        if shape is None or node.domain not in ("", "ai.onnx"):
+        sources = [
+            (place, shapes[name])
+            for place, name in enumerate(node.input if node.op_type in SEVERAL else node.input[:1])
+            if name in shapes and name not in constants
+        ]
+        if not sources or node.domain not in ("", "ai.onnx"):
             continue
-        along = _axes(node, len(shape), constants, opset)
-        crossed = [axis for axis in along if 0 <= axis < len(shape) and shape[axis] in names]
+        crossed = [
+            axis
+            for place, shape in sources
+            for axis in _axes(node, place, len(shape), constants, opset)
+            if 0 <= axis < len(shape) and shape[axis] in names
+        ]
         results = [[axis for axis in shapes.get(name, ()) if axis in names] for name in node.output]
         if crossed or any(len(each) > 1 for each in results):
             how = f"computes along axis {crossed[0]}, the axis of" if crossed else "joins every two of"
@@ -83,10 +94,27 @@ def require_independent(model: onnx.ModelProto) -> None:
             )
 
 
+def _constants(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    """Return what initializers and Constant nodes hold that may be axes."""
+    table = {tensor.name: tensor for tensor in graph.initializer}
+    for name, entry in (
+        (name, entry)
+        for node in graph.node
+        if node.op_type == "Constant"
+        for name in node.output
+        for entry in node.attribute
+    ):
+        if entry.name == "value":
+            table[name] = entry.t
+        elif entry.name in ("value_int", "value_ints"):
+            table[name] = onnx.numpy_helper.from_array(np.asarray(onnx.helper.get_attribute_value(entry)))
+    return table
+
+
 def _axes(
-    node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProto], opset: int
+    node: onnx.NodeProto, place: int, rank: int, constants: dict[str, onnx.TensorProto], opset: int
 ) -> Iterator[int]:
-    """Yield the axes along which a node computes."""
+    """Yield the axes of an operand along which a node computes."""
     attributes: dict[str, Any] = {
         entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute
     }
@@ -100,8 +128,10 @@ def _axes(
         yield from range(attributes.get("axis", -1) % max(rank, 1), rank)
     elif node.op_type == "Einsum":
         sources, arrow, result = attributes.get("equation", b"").decode().replace(" ", "").partition("->")
-        first = sources.split(",")[0]
-        yield from [axis for axis, letter in enumerate(first) if arrow and letter not in result]
+        kept = result if arrow else "".join(each for each in sources if sources.count(each) == 1)
+        term = "".join(sources.split(",")[place : place + 1])
+        term = term.replace("...", "." * (rank - len(term) + 3))
+        yield from [axis for axis, letter in enumerate(term) if letter not in kept + "."]
     elif node.op_type == "Flatten":
         yield from [0] if attributes.get("axis", 1) in (0, -rank) else []
     elif node.op_type == "Gemm":
@@ -116,7 +146,7 @@ def _named(node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProt
     """Yield the axes that operands name: that of CumSum, and those of which Slice leaves something out; none
     if they are computed."""
     known = [array_of(constants[n]).ravel().tolist() if n in constants else None for n in node.input[1:]]
-    if not known:
+    if not known or (any(node.input[3:4]) and known[2] is None):
         return
     if node.op_type == "CumSum":
         yield from [axis % max(rank, 1) for axis in known[0] or []]
