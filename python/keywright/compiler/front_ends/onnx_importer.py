@@ -142,7 +142,10 @@ class _Importer:
                 self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1:
-            self.reasons.append(_several_inputs([value.name for value in inputs]))
+            read = {name for node in body.node for name in node.input} | {value.name for value in body.output}
+            if any(entry.HasField("g") for node in body.node for entry in node.attribute):
+                read |= {value.name for value in inputs}  # the graphs of loops and branches may read them
+            self.reasons.append(_several_inputs([value.name for value in inputs], read))
         for value in inputs:
             try:
                 declared = self._declared_shape(value)
@@ -313,8 +316,16 @@ class _Importer:
             self._constant(output, result)
 
 
-def _several_inputs(names: list[str]) -> RefusalError:
-    """Return the refusal of a model that reads another number of inputs than one."""
+def _several_inputs(names: list[str], read: Collection[str]) -> RefusalError:
+    """Return the refusal of a model that has another number of inputs than one: several that are read have
+    become one before.
+
+    Args:
+        read: names of the values that nodes read, and of the outputs.
+    """
+    if unread := [name for name in names if name not in read]:
+        listed = ", ".join(map(repr, unread[:5]))
+        return RefusalError(f"nothing in the model reads its input {listed}; remove it from graph.input")
     named = f" ({', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''})" if names else ""
     advice = ""
     if any("past" in name or "cache" in name for name in names):

@@ -140,6 +140,13 @@ def test_functions_of_a_model_are_named(build: Build) -> None:
     compiler.compile_program(onnx.inliner.inline_local_functions(model), target)
 
 
+def test_an_input_that_nothing_reads_is_named(build: Build) -> None:
+    model = build([node("Neg", ["x"], ["y"])], (4,))
+    model.graph.input.append(helper.make_tensor_value_info("spare", onnx.TensorProto.FLOAT, ["batch", 2]))
+    with pytest.raises(ModelRefusedError, match="nothing in the model reads its input 'spare'"):
+        compiler.compile_program(model, compiler.Target(slots=16, levels=3))
+
+
 def test_dynamic_shapes(build: Build) -> None:
     (reason,) = reasons(build([node("Identity", ["x"], ["y"])], (1, "height", 8)))
     assert isinstance(reason, RefusalError)
