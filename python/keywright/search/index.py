@@ -135,8 +135,9 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
             yield
         except BaseException:
             written = np.arange(len(self._places.ids), self._engine.rows)
-            self._places.take(written, written)
-            self._places.release(written)
+            if len(written):
+                self._places.take(written, written)
+                self._places.release(written)
             raise
 
     def save(self, folder: str | Path) -> None:
