@@ -334,9 +334,7 @@ def _usable(values: Vector) -> bool:
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
-def _unsupported(
-    node: onnx.NodeProto, name: str, functions: Iterable[onnx.FunctionProto]
-) -> RefusalError:
+def _unsupported(node: onnx.NodeProto, name: str, functions: Iterable[onnx.FunctionProto]) -> RefusalError:
     advice = RUNTIME if node.domain not in DOMAINS else ADVICE.get(node.op_type, "")
     own = any((each.domain, each.name) == (node.domain, node.op_type) for each in functions)
     return unsupported_operator(name, node.op_type, FUNCTION if own else advice)
