@@ -13,8 +13,8 @@ Result = TypeVar("Result")
 
 def worked_ahead(work: Callable[[Item], Result], items: Iterable[Item], workers: int = 1) -> Iterator[Result]:
     """Yield the results of a function for items, in their order. In a process of several threads, a worker
-    computes the next result while one is used, and several compute as many while the caller waits. The item
-    behind the next is begun when the caller asks for the next."""
+    computes the next result while one is used, and two compute two while the caller waits. The item behind
+    the next is begun when the caller asks for the next."""
     if threads() < 2:
         yield from map(work, items)
         return

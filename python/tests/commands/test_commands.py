@@ -219,6 +219,11 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
         (sent / "program.json").write_text(text)
         with pytest.raises(FormatError, check=lambda error: error.code == "message"):
             Identity.load(sent, "request", 3)
+    # Whose text would be shown.
+    stated = {"program": "00" * 32, "created": 1, "holds": "request", "samples": "\33[2J"}
+    (sent / "program.json").write_text(json.dumps(stated))
+    with pytest.raises(FormatError, match="is not the identity of a program$"):
+        Identity.load(sent, "request", 3)
 
 
 def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,7 +91,8 @@ class Identity:
             stored = entry["samples"]
         except (ValueError, LookupError, TypeError) as error:
             raise FormatError(f"{path} is not the identity of a program: {error}", code="message") from error
-        if len(program) != 32 or not isinstance(created, int) or not 0 <= created < 1 << 63:
+        numbers = isinstance(created, int) and isinstance(stored, int) and 0 <= stored < 1 << 63
+        if len(program) != 32 or not numbers or not 0 <= created < 1 << 63:
             raise FormatError(f"{path} is not the identity of a program", code="message")
         if held != holds:
             writer = "keywright encrypt" if holds == "request" else "keywright run"

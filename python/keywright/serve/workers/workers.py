@@ -129,10 +129,12 @@ class Worker:
                     socket.send_fds(passing, [b"k"], [loan.descriptor])
             self._write(order, bodies)
             if meanwhile is not None:
+                self._heard = math.inf
                 try:
                     meanwhile()
                 except OSError as error:
                     failed = error
+                self._heard = time.monotonic()
             assert process.stdout is not None
             for line in process.stdout:
                 self._heard, answer = time.monotonic(), read_json(line, OWN)
@@ -195,9 +197,10 @@ class Worker:
         if process is not None:
             process.kill()
 
-    def kill_silent(self) -> None:
-        """Kill the process if it has an order and says nothing; it is started again."""
-        if time.monotonic() - self._heard > SILENCE_S:
+    def kill_silent(self, awake: float) -> None:
+        """Kill the process if it has an order and says nothing while this one, since a time of the monotonic
+        clock, is awake; it is started again."""
+        if time.monotonic() - max(self._heard, awake) > SILENCE_S:
             self.kill()
 
     def close(self) -> None:
@@ -255,6 +258,8 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
             self._idle.put(worker)
         self._checker = Worker(self.keys, gives_way=False)
         self._checking, self._checked = threading.Lock(), ""
+        self._awake = self._last_look = -math.inf
+        """Since when this process has looked at the others often, and when it last did."""
         self._working: dict[str, int] = {}
 
     @contextmanager
@@ -343,9 +348,14 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
             self._checking.release()
 
     def kill_silent(self) -> None:
-        """Kill the processes that were stopped, or hang; called often."""
+        """Kill the processes that were stopped, or hang; called often. If it was not, as when a container is
+        paused, this process was stopped with them."""
+        now = time.monotonic()
+        if now - self._last_look > SILENCE_S / 4:
+            self._awake = now
+        self._last_look = now
         for worker in (*self.all, self._checker):
-            worker.kill_silent()
+            worker.kill_silent(self._awake)
 
     def check(self, keys: str, path: Path, parameters: Parameters | BfvParameters) -> str:
         """Check a key set and return its SHA-256.

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service, Workers
-from keywright.serve.workers import workers
+from keywright.serve.workers import worker, workers
 from keywright.serve.workers.worker import Engine
 from tests.serve.http.test_http import ask, wait
 from tests.serve.network import WORKERS, GatedWorkers, listening
@@ -145,12 +146,12 @@ def test_a_stopped_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
     """It kept all evaluations behind it, and one that checks keys all uploads."""
     serving = Workers()
     order: Any = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
-    for worker in (serving.all[0], serving._checker):
-        process, _ = worker.start()
+    for each in (serving.all[0], serving._checker):
+        process, _ = each.start()
         process.send_signal(signal.SIGSTOP)
         with monkeypatch.context() as patched, ThreadPoolExecutor(1) as threads:
-            asked = threads.submit(worker.order, **order)
-            wait(lambda at=worker: at._heard < math.inf)  # type: ignore[misc]
+            asked = threads.submit(each.order, **order)
+            wait(lambda at=each: at._heard < math.inf)  # type: ignore[misc]
             serving.kill_silent()
             assert process.poll() is None
             patched.setattr(workers, "SILENCE_S", -1.0)
@@ -158,17 +159,48 @@ def test_a_stopped_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
             with pytest.raises(WorkerEndedError):
                 asked.result()
         with pytest.raises(ServeError, match="lacks"):
-            worker.order(**order)
+            each.order(**order)
         # Without an order it says nothing, and is left alone.
         serving.kill_silent()
-        assert worker.pid is not None
+        assert each.pid is not None
+    serving.close()
+
+
+def test_a_worker_that_was_stopped_with_the_server_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that is paused: what it says is read afterwards."""
+    serving, now = Workers(), [0.0]
+    killed = list[float]()
+    monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(serving.all[0], "kill", lambda: killed.append(now[0]))
+    serving.all[0]._heard = 0.0
+    seconds = [*range(90), *range(1000, 1200)]
+    for second in seconds:
+        now[0] = float(second)
+        serving.kill_silent()
+    assert killed[0] == 1000 + workers.SILENCE_S + 1
+    serving.close()
+
+
+def test_what_is_done_meanwhile_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker says is read afterwards."""
+    serving = Workers()
+
+    def meanwhile() -> None:
+        monkeypatch.setattr(workers, "SILENCE_S", -1.0)
+        serving.kill_silent()
+        monkeypatch.undo()
+
+    order = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
+    with pytest.raises(ServeError, match="lacks"):
+        serving.all[0].order(None, meanwhile, **order)
     serving.close()
 
 
 def test_a_worker_with_an_order_says_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, pauses = io.BytesIO(), iter([False, True, False])
     engine = Engine(answers, None)
-    monkeypatch.setattr("time.sleep", lambda _: setattr(engine, "_obeys", next(pauses)))
+    sleep = SimpleNamespace(sleep=lambda _: setattr(engine, "_executes", next(pauses)))
+    monkeypatch.setattr(worker, "time", sleep)
     with pytest.raises(StopIteration):
         engine.show_life()
     assert answers.getvalue() == b'{"alive": true}\n'
