@@ -85,6 +85,37 @@ def test_two_ciphertexts_at_one_place_share_a_bootstrap() -> None:
     ]
 
 
+def test_lattigo_is_compared_within_each_round() -> None:
+    taken = {"avx512": [0.1, 0.2], "avx2": [0.2, 0.4], "lattigo": [0.4, 1.2]}
+    common = {"work": "rotate", "level": 3, "alpha": 5}
+    rows = [{"kind": "machine", "machine": []}]
+    rows += [
+        {"target": name, "median_s": one, **common} for name, seconds in taken.items() for one in seconds
+    ]
+    text = "| a rotation | 3 | 5 | 150.0 ms | 300.0 ms | 800.0 ms | 5.0 | 2.5 |"
+    assert page.beside_lattigo(rows)[2:] == [text]
+
+
+def test_processor_time_limits_what_two_threads_gain() -> None:
+    rows = [
+        {"preset": "new", "values": "real", "threads": threads, "median_s": seconds}
+        for threads, seconds in ((1, 2.0), (2, 2.5))
+    ]
+    assert page.by_threads(rows)[2:] == ["| `new`, real | 2.00 s | 2.50 s | 1.60 |"]
+
+
+def test_images_of_a_batch_are_compared_with_a_single_one() -> None:
+    facts = {"key_bytes": 1e9}
+    rows = [
+        {"kind": "time", "batch": batch, "processor_s": seconds, "facts": facts, "peak_bytes": 2e9}
+        for batch, seconds in ((64, 0.01), (1, 0.7), (1, 0.5))
+    ]
+    assert page.by_batch(rows)[2:] == [
+        "| 1 | 500 ms | 1.00 | 1.00 GB | 2.0 GB |",
+        "| 64 | 10 ms | 50.00 | 1.00 GB | 2.0 GB |",
+    ]
+
+
 @pytest.mark.parametrize(
     ("numbers", "preset"),
     [(numbers, name[1]) for key, numbers in NETWORKS.items() if (name := re.search("`(.*)`", key))],

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sort"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -16,21 +17,22 @@ const tolerance = 1.0 / (1 << 20)
 
 // Record is one line of output.
 type Record struct {
-	Library   string  `json:"library"`
-	Version   string  `json:"version"`
-	Work      string  `json:"work"`
-	LogN      int     `json:"log_n"`
-	Level     int     `json:"level"`
-	Alpha     *int    `json:"alpha"`
-	Threads   int     `json:"threads"`
-	Backend   string  `json:"backend"`
-	Median    float64 `json:"median_s"`
-	Min       float64 `json:"min_s"`
-	Max       float64 `json:"max_s"`
-	Runs      int     `json:"runs"`
-	Bytes     int     `json:"bytes"`
-	Checked   bool    `json:"checked"`
-	PeakBytes int     `json:"peak_rss_bytes"`
+	Library   string    `json:"library"`
+	Version   string    `json:"version"`
+	Work      string    `json:"work"`
+	LogN      int       `json:"log_n"`
+	Level     int       `json:"level"`
+	Alpha     *int      `json:"alpha"`
+	Threads   int       `json:"threads"`
+	Backend   string    `json:"backend"`
+	Median    float64   `json:"median_s"`
+	Min       float64   `json:"min_s"`
+	Max       float64   `json:"max_s"`
+	Processor []float64 `json:"processor_s,omitempty"`
+	Runs      int       `json:"runs"`
+	Bytes     int       `json:"bytes"`
+	Checked   bool      `json:"checked"`
+	PeakBytes int       `json:"peak_rss_bytes"`
 }
 
 // Bench holds the options of this run. An empty wanted means all works.
@@ -68,22 +70,23 @@ func (b *Bench) measure(s Subject, call func() error, check func() (float64, err
 		return fmt.Errorf("%s at level %d: %w", s.work, s.level, err)
 	}
 	runtime.GC()
-	seconds := make([]float64, b.runs)
+	seconds, processor := make([]float64, b.runs), make([]float64, b.runs)
 	for i := range seconds {
-		start := time.Now()
+		start, before := time.Now(), processorSeconds()
 		if err := call(); err != nil {
 			return fmt.Errorf("%s at level %d: %w", s.work, s.level, err)
 		}
 		seconds[i] = time.Since(start).Seconds() / float64(s.operations)
+		processor[i] = (processorSeconds() - before) / float64(s.operations)
 	}
 	worst, err := check()
 	if err != nil {
 		return fmt.Errorf("checking %s at level %d: %w", s.work, s.level, err)
 	}
-	return emit(s, seconds, worst)
+	return emit(s, seconds, worst, processor...)
 }
 
-func emit(s Subject, seconds []float64, worst float64) error {
+func emit(s Subject, seconds []float64, worst float64, processor ...float64) error {
 	sort.Float64s(seconds)
 	n := len(seconds)
 	peak, err := peakRSS()
@@ -93,9 +96,18 @@ func emit(s Subject, seconds []float64, worst float64) error {
 	return json.NewEncoder(os.Stdout).Encode(Record{
 		Library: "lattigo", Version: version(), Backend: "go", Threads: 1,
 		Work: s.work, LogN: s.logN, Level: s.level, Alpha: s.alpha, Bytes: s.bytes,
-		Median: (seconds[(n-1)/2] + seconds[n/2]) / 2, Min: seconds[0], Max: seconds[n-1], Runs: n,
+		Median: (seconds[(n-1)/2] + seconds[n/2]) / 2, Min: seconds[0], Max: seconds[n-1], Runs: n, Processor: processor,
 		Checked: worst <= tolerance, PeakBytes: peak,
 	})
+}
+
+// processorSeconds is the user and system time of this process, all threads.
+func processorSeconds() float64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
 // version is the module version that go.mod chose.

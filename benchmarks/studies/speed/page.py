@@ -19,6 +19,7 @@ BASE = {
     "real": ("N16_QP1745_L15_S40_real", FORMER),
 }
 """Presets of commit e2e7e103 whose levels have 40 bits. The one with the least cost is what a ratio is of."""
+BACKENDS = ("avx512", "avx2")
 NAMES = {"resnet20-aespa": "squares", "resnet20-relu": "ReLU, `minimax:10`"}
 TARGETS = {"complex": (0.6, 0.65), "real": (0.55, 0.6)}
 """Of the counted work, and of the time."""
@@ -32,7 +33,7 @@ RECORDS = {
     "PLANNED": "*-speed-planned/networks.jsonl",
     "BATCHES_8": "*-speed-batches/within_8gb.jsonl",
     "BATCHES": "*-speed-batches/networks.jsonl",
-    "PEERS": "*-speed-peers/raw.jsonl",
+    "PEERS": "*-speed-peers/rotations.jsonl",
     "THREADS": "*-speed-threads/bootstraps.jsonl",
     "LENET": "*-speed-lenet/networks.jsonl",
     "SETUP": "*-speed-setup/networks.jsonl",
@@ -64,7 +65,7 @@ def page(records: Mapping[str, Path]) -> str:
         "planned": planned_programs(planned),
         "batches": planned_programs(batches),
         "limited": planned_programs(limited),
-        "peers": beside_peers(peers),
+        "peers": beside_lattigo(peers),
         "threads": by_threads(threads),
         "lenet": by_batch(lenet),
         "setup": before_runs(setup),
@@ -237,68 +238,58 @@ def planned_programs(rows: Sequence[Row]) -> list[str]:
     return markdown(head, cells)
 
 
-def beside_peers(rows: Sequence[Row]) -> list[str]:
-    """Return the time of operations of each peer, divided by Keywright's, with AVX-512 and with AVX2: medians
-    over the rounds, each of the least times."""
-    least: dict[tuple[str, int, int | None], dict[str, dict[int, float]]] = {}
-    for row in rows:
-        digits = [row["alpha"]] if row["alpha"] is not None else [5, 3]
-        for alpha in digits:
-            operation = least.setdefault((row["work"], row["level"], alpha), {})
-            operation.setdefault(row["target"], {})[row["round"]] = row["min_s"]
+def beside_lattigo(rows: Sequence[Row]) -> list[str]:
+    """Return the processor time of rotations with AVX-512 and with AVX2, and Lattigo's divided by each:
+    medians over the rounds of the ratios of medians."""
+    taken: dict[tuple[str, int, int], dict[str, list[float]]] = {}
+    for row in (row for row in rows if "work" in row):
+        operation = taken.setdefault((row["work"], row["level"], row["alpha"]), {})
+        operation.setdefault(row["target"], []).append(row["median_s"])
     cells = []
-    for (work, level, alpha), taken in sorted(
-        least.items(), key=lambda each: (each[0][0], -each[0][2], -each[0][1])
-    ):
-        own = [taken.get(name, {}) for name in ("keywright", "keywright-avx2")]
-        if not all(own):
-            continue
-        shown = []
-        for peer in ("lattigo", "poulpy"):
-            for ours in own:
-                shared = sorted(ours.keys() & taken.get(peer, {}).keys())
-                ratios = [taken[peer][turn] / ours[turn] for turn in shared]
-                shown.append(f"{median(ratios):.2f}" if ratios else "-")
-        name = {"rotate": "a rotation", "rotate_hoisted": "8 hoisted rotations"}[work]
-        cells.append([name, level, alpha, *(f"{1e3 * min(ours.values()):.1f} ms" for ours in own), *shown])
-    head = ["what", "level", "alpha", "AVX-512", "AVX2", "Lattigo / AVX-512", "Lattigo / AVX2"]
-    return markdown([*head, "poulpy / AVX-512", "poulpy / AVX2"], cells)
-
-
-def by_threads(rows: Sequence[Row]) -> list[str]:
-    """Return the least time of bootstraps on one and on two threads, which took turns."""
-    taken = {(key(row), row["threads"]): row for row in rows if "threads" in row}
-    cells = []
-    for one, threads in taken:
-        if threads == 1 and (one, 2) in taken:
-            walls = [min(taken[one, count]["wall_s"]) for count in (1, 2)]
-            used = [median(taken[one, count]["processor_s"]) for count in (1, 2)]
-            cells.append(
-                [
-                    f"`{one[0]}`, {'two real' if one[1] == 'pair' else one[1]}",
-                    *(f"{wall:.2f} s" for wall in walls),
-                    f"{walls[0] / walls[1]:.2f}",
-                    f"{used[1] / used[0]:.2f}",
-                    f"{taken[one, 2]['load']:.1f}",
-                ]
-            )
-    head = ["a bootstrap", "one thread", "two threads", "ratio", "processor time, two by one", "load"]
+    for (work, level, alpha), seconds in taken.items():
+        peer, own = seconds["lattigo"], [seconds[name] for name in BACKENDS]
+        ratios = [median(theirs / ours for theirs, ours in zip(peer, each, strict=True)) for each in own]
+        what = "a rotation" if work == "rotate" else "one of 8 hoisted rotations"
+        times = [f"{1e3 * median(each):.1f} ms" for each in (*own, peer)]
+        cells.append([what, level, alpha, *times, *(f"{ratio:.1f}" for ratio in ratios)])
+    cells.sort(key=lambda cell: (cell[0], -cell[2], -cell[1]))
+    head = ["what", "level", "alpha", "AVX-512", "AVX2", "Lattigo", "Lattigo by AVX-512", "Lattigo by AVX2"]
     return markdown(head, cells)
 
 
-def by_batch(rows: Sequence[Row]) -> list[str]:
-    """Return the time of an image of a LeNet by the images that share ciphertexts."""
-    timed = [row for row in rows if row["kind"] == "time"]
-    first = min(row["processor_s"] for row in timed if row["batch"] == 1)
+def by_threads(rows: Sequence[Row]) -> list[str]:
+    """Return the processor time of bootstraps on one and on two threads, and how many times faster two can be
+    at most: twice the first, divided by the second."""
+    taken = {(key(row), row["threads"]): row["median_s"] for row in rows}
     cells = [
         [
-            row["batch"],
-            f"{1e3 * row['processor_s']:.2f} ms",
-            f"{first / row['processor_s']:.1f}",
+            f"`{one[0]}`, {'two real' if one[1] == 'pair' else one[1]}",
+            f"{seconds:.2f} s",
+            f"{taken[one, 2]:.2f} s",
+            f"{2 * seconds / taken[one, 2]:.2f}",
+        ]
+        for (one, threads), seconds in taken.items()
+        if threads == 1
+    ]
+    return markdown(["a bootstrap", "one thread", "two threads", "times faster, at most"], cells)
+
+
+def by_batch(rows: Sequence[Row]) -> list[str]:
+    """Return the least processor time of an image of a LeNet by the images that share ciphertexts."""
+    timed: dict[int, Row] = {}
+    for row in (row for row in rows if row["kind"] == "time"):
+        timed[row["batch"]] = min(
+            timed.get(row["batch"], row), row, key=lambda each: float(each["processor_s"])
+        )
+    cells = [
+        [
+            batch,
+            f"{1e3 * row['processor_s']:.0f} ms",
+            f"{timed[1]['processor_s'] / row['processor_s']:.2f}",
             f"{row['facts']['key_bytes'] / 1e9:.2f} GB",
             f"{row['peak_bytes'] / 1e9:.1f} GB",
         ]
-        for row in sorted(timed, key=lambda row: row["batch"])
+        for batch, row in sorted(timed.items())
     ]
     return markdown(
         ["images in a ciphertext", "processor time of an image", "times less", "keys", "peak"], cells

@@ -50,7 +50,7 @@ def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:
     assert counted[-1] > min(shape.stored_bytes for shape in shapes(CHAIN, 1))
     # One hop: a key for every automorphism, at its highest level.
     exact = sum(
-        min(shape.stored_bytes for shape in candidate_shapes(workload, MODEL, level))
+        min(shape.stored_bytes for shape in candidate_shapes(workload.chain, MODEL, level))
         for level in [*workload.highest_levels.values(), 2]
     )
     assert counted[0] == exact

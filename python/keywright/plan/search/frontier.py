@@ -10,10 +10,11 @@ are removed.
 import heapq
 from collections import defaultdict
 from collections.abc import Collection
+from functools import lru_cache
 
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import PlannedKey
-from keywright.plan.ring.chain import Shape, shapes
+from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
@@ -82,11 +83,12 @@ def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[Front
     return points
 
 
-def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[Shape, ...]:
+@lru_cache(maxsize=1024)
+def candidate_shapes(chain: Chain, model: CostModel, level: int) -> tuple[Shape, ...]:
     """Return the shapes that are tried for keys of a level: those not beaten in bytes, in time alone and in
     hoisted time at once."""
     results = []
-    for shape in shapes(workload.chain, level):
+    for shape in shapes(chain, level):
         cost = model.switch(shape, level)
         if cost is not None:
             results.append((shape.stored_bytes, cost.alone, cost.own, shape))
@@ -104,7 +106,7 @@ def _changes(state: SearchState, key: PlannedKey) -> list[PlannedKey | None]:
     """Return the possible changes of a key: removal, or a smaller shape."""
     smaller: list[PlannedKey | None] = [
         PlannedKey(key.automorphism, shape)
-        for shape in candidate_shapes(state.open.workload, state.model, key.shape.level)
+        for shape in candidate_shapes(state.open.workload.chain, state.model, key.shape.level)
         if shape.stored_bytes < key.shape.stored_bytes
     ]
     return [None, *smaller]
@@ -131,4 +133,4 @@ def fastest_shape(workload: Workload, model: CostModel, level: int) -> Shape:
         cost = model.switch(shape, level)
         return INFINITY if cost is None else cost.alone
 
-    return min(candidate_shapes(workload, model, level), key=alone)
+    return min(candidate_shapes(workload.chain, model, level), key=alone)

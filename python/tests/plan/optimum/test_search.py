@@ -112,7 +112,7 @@ def test_changes_are_undone_exactly_and_points_are_their_plans(seed: int) -> Non
         present = sorted(state.keys, key=repr)
         removed = rng.sample(present, min(len(present), rng.choice((0, 1, 1, 2))))
         level = rng.choice((0, 1, 2))
-        shape = rng.choice(candidate_shapes(opened.workload, MODEL, level))
+        shape = rng.choice(candidate_shapes(opened.workload.chain, MODEL, level))
         expected = rng.choice(
             (None, GROUP.rotation(rng.randrange(1, 60)), GROUP.rotation(1 << rng.randrange(11)))
         )
@@ -184,7 +184,7 @@ def test_points_above_the_error_budget_are_left_out() -> None:
 def test_more_keys_never_refuse_a_group(hops: int) -> None:
     """The union of two sets serves what each serves, although results of one may obstruct the other."""
     rng = random.Random(hops)
-    shape = candidate_shapes(Workload("", CHAIN, ()), MODEL, 2)[0]
+    shape = candidate_shapes(CHAIN, MODEL, 2)[0]
     for _ in range(150):
         steps = rng.sample(range(1, 40), 12)
         keys = [PlannedKey(GROUP.rotation(step), shape) for step in steps]
