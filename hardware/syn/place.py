@@ -41,21 +41,21 @@ PRODUCTS = {"xcup": "DSP48E2", "xc7": "DSP48E1", "ecp5": "MULT18X18D"}
 HEAD = """\
 # Clocks: blocks placed and routed
 
-Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}.
-Every block is placed and routed alone between shift registers; clocks are in MHz, as nextpnr's timing
-analysis reports them. Resources are those of the block without the shift registers, as yosys maps it: LUT4
-with carries as two, MULT18X18D, DP16KD. Nothing is placed on the papers' devices: openXC7's nextpnr-xilinx is
+Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}. Every
+block is placed and routed alone between shift registers; clocks are in MHz, as nextpnr's timing analysis
+reports them. Resources are those of the block without the shift registers, as yosys maps it: LUT4 with
+carries as two, MULT18X18D, DP16KD. Nothing is placed on the papers' devices: openXC7's nextpnr-xilinx is
 neither a Python wheel nor a Debian package. Its sources could be had, but not the tile grid and tile
 connections of the Kintex-7 xc7k325t, without which its device database cannot be built.
 
 A chain of the key switch does not fit the device, which has 156 MULT18X18D: with four lanes, the fewest, it
 has 34 products of 16 each. Its parts with four lanes are below. What is UltraRAM in it is DP16KD here, whose
 output takes 5.8 ns. Its ports do not give the old word while a new one is written to its place, so yosys adds
-logic that does to `bank_memory`. `transpose_full` and `poly_memory` read no place while it is written, and have
-none (`no_rw_check`).
+logic that does to `bank_memory`. `transpose_full` and `poly_memory` read no place while it is written, and
+have none (`no_rw_check`).
 
-The client core fits with one transform core, nine products, at N = 2^10 (the last row). It has no clock yet. Two
-runs with the first seed were ended without a result: one with nextpnr's own settings after 68 minutes of
+The client core fits with one transform core, nine products, at N = 2^10 (the last row). It has no clock yet.
+Two runs with the first seed were ended without a result: one with nextpnr's own settings after 68 minutes of
 processor time, one with those of blocks.toml after 17, in the 30th iteration of the refinement. An iteration
 tries 15 moves of each cell, and the last is the one that shortens no wires; the five before that one had
 shortened them by 0.04 %.

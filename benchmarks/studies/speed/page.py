@@ -41,7 +41,7 @@ RECORDS = {
 """Names of records in the text: of bootstraps; of programs and bootstraps that were planned with the former
 preset of 12 levels and with the one that replaced it; of batches that were planned without pairs and with,
 within 8 GB and without a limit; of operations beside peers; of bootstraps on one and two threads; of a LeNet
-by batch; and of what comes before a run."""
+by batch; and of the steps before a run."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:

@@ -30,8 +30,8 @@ def load_client(
     A secret key in the folder is read, with a `SecretFileWarning` if other users can read it. Without a
     secret and a public key, a new secret key is made, which `ModelClient.save` stores. The author of a
     model's folder chooses the parameters and the keys, so both are checked before a secret is made or read.
-    Whoever put a secret or a public key into the folder can read what is encrypted with it: of a model by
-    somebody else, ``keywright.load(folder).client()`` makes a new one.
+    A person who put a secret or a public key into the folder can read what is encrypted with it: for a model
+    by somebody else, ``keywright.load(folder).client()`` makes a new one.
 
     Args:
         folder: the folder.

@@ -119,7 +119,7 @@ def test_a_killed_process_of_an_index_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_stopped_process_of_an_index_is_replaced(tmp_path: Path) -> None:
-    """It kept its caller, and whoever closed it, for ever; also with more bytes than its pipe takes."""
+    """It kept its caller, and the one that closed it, for ever; also with more bytes than its pipe takes."""
     index = parts()[0]
     index.save(tmp_path / "shard")
     client = search.Client(index.directory())
