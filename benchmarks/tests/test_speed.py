@@ -97,8 +97,8 @@ def test_a_pair_is_compared_with_two_bootstraps_of_real_values() -> None:
 
 def test_lattigo_is_compared_within_each_round() -> None:
     taken = {"avx512": [0.1, 0.2], "avx2": [0.2, 0.4], "lattigo": [0.4, 1.2]}
-    common = {"work": "rotate", "level": 3, "alpha": 5}
-    rows = [{"kind": "machine", "machine": []}]
+    common: dict[str, Any] = {"work": "rotate", "level": 3, "alpha": 5}
+    rows: list[dict[str, Any]] = [{"kind": "machine", "machine": []}]
     rows += [
         {"target": name, "median_s": one, **common} for name, seconds in taken.items() for one in seconds
     ]
