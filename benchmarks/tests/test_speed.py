@@ -87,8 +87,8 @@ def test_two_ciphertexts_at_one_place_share_a_bootstrap() -> None:
 
 def test_lattigo_is_compared_within_each_round() -> None:
     taken = {"avx512": [0.1, 0.2], "avx2": [0.2, 0.4], "lattigo": [0.4, 1.2]}
-    common = {"work": "rotate", "level": 3, "alpha": 5}
-    rows = [{"kind": "machine", "machine": []}]
+    common: dict[str, Any] = {"work": "rotate", "level": 3, "alpha": 5}
+    rows: list[dict[str, Any]] = [{"kind": "machine", "machine": []}]
     rows += [
         {"target": name, "median_s": one, **common} for name, seconds in taken.items() for one in seconds
     ]

@@ -245,7 +245,7 @@ def beside_lattigo(rows: Sequence[Row]) -> list[str]:
     for row in (row for row in rows if "work" in row):
         operation = taken.setdefault((row["work"], row["level"], row["alpha"]), {})
         operation.setdefault(row["target"], []).append(row["median_s"])
-    cells = []
+    cells: list[list[Any]] = []
     for (work, level, alpha), seconds in taken.items():
         peer, own = seconds["lattigo"], [seconds[name] for name in BACKENDS]
         ratios = [median(theirs / ours for theirs, ours in zip(peer, each, strict=True)) for each in own]

@@ -12,7 +12,8 @@ import json
 import os
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ BACKENDS = ("avx512", "avx2")
 TOLERANCE = 2.0**-20
 
 
+def one_rotation(evaluator: kw.Evaluator, ct: kw.Ciphertext) -> list[kw.Ciphertext]:
+    """Rotate by the first of the hoisted steps."""
+    return [evaluator.rotate(ct, HOISTED_ROTATIONS[0])]
+
+
 def rows(alpha: int, runs: int) -> Iterator[dict[str, Any]]:
     """Measure Keywright on the parameters of the main set with so many primes in a digit.
 
@@ -49,17 +55,17 @@ def rows(alpha: int, runs: int) -> Iterator[dict[str, Any]]:
     values = np.random.default_rng(1).uniform(-1, 1, parameters.max_slots)
     for level in given["levels"]:
         ct = client.encrypt(values, parameters.max_slots, level).expand()
-        works = (
-            ("rotate", 1, lambda ct=ct: [evaluator.rotate(ct, HOISTED_ROTATIONS[0])]),
-            ("rotate_hoisted", 8, lambda ct=ct: evaluator.rotate_hoisted(ct, HOISTED_ROTATIONS)),
-        )
-        for work, count, run in works:
+        works: dict[str, Callable[[], list[kw.Ciphertext]]] = {
+            "rotate": partial(one_rotation, evaluator, ct),
+            "rotate_hoisted": partial(evaluator.rotate_hoisted, ct, HOISTED_ROTATIONS),
+        }
+        for work, run in works.items():
             results = run()
             for step, result in zip(HOISTED_ROTATIONS, results, strict=False):
                 error = float(np.abs(np.asarray(client.decrypt(result)) - np.roll(values, -step)).max())
                 if not error < TOLERANCE:
                     raise SystemExit(f"{work} at level {level} is off by {error:.3g}")
-            seconds = [timed(run)[1].cpu / count for _ in range(runs)]
+            seconds = [timed(run)[1].cpu / len(results) for _ in range(runs)]
             yield {"work": work, "level": level, "alpha": alpha, "processor_s": seconds}
 
 
