@@ -292,7 +292,8 @@ def by_batch(rows: Sequence[Row]) -> list[str]:
         for batch, row in sorted(timed.items())
     ]
     return markdown(
-        ["images in a ciphertext", "processor time of an image", "times less", "keys", "peak"], cells
+        ["images in a ciphertext", "processor time of an image", "times faster than one", "keys", "peak"],
+        cells,
     )
 
 
