@@ -222,7 +222,7 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     # Whose text would be shown.
     stated = {"program": "00" * 32, "created": 1, "holds": "request", "samples": "\33[2J"}
     (sent / "program.json").write_text(json.dumps(stated))
-    with pytest.raises(FormatError, match="is not the identity of a program$"):
+    with pytest.raises(FormatError, match=r"is not the identity of a program$"):
         Identity.load(sent, "request", 3)
 
 
