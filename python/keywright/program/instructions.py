@@ -30,6 +30,46 @@ class Instruction:
     argument: int = 0
 
 
+Scale = object
+"""Represents a scale: equal objects are equal scales."""
+
+
+class Scales:
+    """Follows scales through a program: a sum brings operands that were dropped to the others' scale.
+
+    Attributes:
+        of: the scale of each ciphertext so far.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[int, Scale] = {}
+        self._dropped: set[int] = set()
+
+    def follow(self, step: Instruction) -> list[int]:
+        """Return the levels at which operands of a step are brought to another scale."""
+        scales, dropped, result = self.of, self._dropped, step.result
+        operands = [scales[operand] for operand in step.operands]
+        changed: list[int] = []
+        match step.opcode:
+            case "input":
+                scales[result] = "input"
+            case "mul":
+                scales[result] = (step.level, frozenset(operands))
+            case "bootstrap":
+                scales[result] = "input"
+            case "add" | "linear_transform":
+                kept = [scales[o] for o in step.operands if o not in dropped] or operands
+                scales[result] = kept[0]
+                level = step.level + (step.opcode == "linear_transform")
+                others = (o for o in step.operands if o in dropped and scales[o] != kept[0])
+                changed = [level for _ in others]
+            case _:
+                scales[result] = operands[0]
+        if step.opcode == "drop_level":
+            dropped.add(result)
+        return changed
+
+
 OUTSIDE = 1e-6
 """Share of a range's width by which a value may exceed it: rounding."""
 

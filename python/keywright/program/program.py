@@ -15,7 +15,7 @@ from keywright.program.operands.operands import Operands
 
 from .arrays import Vector, as_numbers, require_samples
 from .fit_report import FitReport
-from .instructions import Instruction, Layer, ValueRange
+from .instructions import Instruction, Layer, Scales, ValueRange
 from .interface import ProgramInput, ProgramOutput
 from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 
@@ -74,13 +74,19 @@ class Program(
     @cached_property
     def bootstrap_pairs(self) -> dict[int, int]:
         """Places of the instructions that bootstrap two ciphertexts at once: of the second, by that of the
-        first. They are neighbours with one bootstrap, which takes pairs."""
+        first. They are neighbours with one bootstrap, which takes pairs, and with operands of one scale."""
         pairs: dict[int, int] = {}
+        if not any(option.pairs for option in self.operands.bootstraps):
+            return pairs
+        scales = Scales()
+        for step in self.instructions:
+            scales.follow(step)
         for place, (first, second) in enumerate(pairwise(self.instructions)):
             alike = first.opcode == second.opcode == "bootstrap" and first.argument == second.argument
             free = place - 1 not in pairs and first.result not in second.operands
             if alike and free and self.operands.bootstraps[first.argument].pairs:
-                pairs[place] = place + 1
+                one, other = (scales.of[step.operands[0]] for step in (first, second))
+                pairs |= {place: place + 1} if one == other else {}
         return pairs
 
     @cached_property

@@ -5,12 +5,9 @@ from functools import lru_cache
 
 from keywright._core import BootstrapperPlan, polynomial_arithmetic, polynomial_depth
 from keywright.plan.cost.operations import Operation, product_operation
-from keywright.program.instructions import Instruction
+from keywright.program.instructions import Scales
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.program import Program
-
-Scale = object
-"""Represents a scale: equal objects are equal scales."""
 
 
 def stage_ring(plan: BootstrapperPlan, stage: str) -> int:
@@ -82,7 +79,7 @@ def network_operations(
         log_n: the smaller ring of degree 2^log_n, or 0 for the largest.
     """
     out: list[Operation] = []
-    scales = _Scales()
+    scales = Scales()
     performed = performed_bootstraps(network, bootstraps) if bootstraps else {}
     for place, step in enumerate(network.instructions):
         name = f"c{step.result}"
@@ -126,35 +123,3 @@ def transform_operation(name: str, level: int, transform: DiagonalMatrix) -> Ope
         visits=len(inputs) + unrotated,
         divided=2,
     )
-
-
-class _Scales:
-    """Follows scales through a program: a sum brings operands that were dropped to the others' scale."""
-
-    def __init__(self) -> None:
-        self._scales: dict[int, Scale] = {}
-        self._dropped: set[int] = set()
-
-    def follow(self, step: Instruction) -> list[int]:
-        """Return the levels at which operands of a step are brought to another scale."""
-        scales, dropped, result = self._scales, self._dropped, step.result
-        operands = [scales[operand] for operand in step.operands]
-        changed: list[int] = []
-        match step.opcode:
-            case "input":
-                scales[result] = "input"
-            case "mul":
-                scales[result] = (step.level, frozenset(operands))
-            case "bootstrap":
-                scales[result] = "input"
-            case "add" | "linear_transform":
-                kept = [scales[o] for o in step.operands if o not in dropped] or operands
-                scales[result] = kept[0]
-                level = step.level + (step.opcode == "linear_transform")
-                others = (o for o in step.operands if o in dropped and scales[o] != kept[0])
-                changed = [level for _ in others]
-            case _:
-                scales[result] = operands[0]
-        if step.opcode == "drop_level":
-            dropped.add(result)
-        return changed

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import keywright as kw
 import numpy as np
@@ -18,6 +19,7 @@ from keywright.plan import STRATEGIES, CostModel, KeyFrontier, PlanExecution, pr
 from keywright.plan.workload import performed_bootstraps
 from keywright.plan.workload.network import convert
 from keywright.program.file.storage import digest
+from keywright.program.instructions import Instruction
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
@@ -79,6 +81,19 @@ def test_neighbours_are_pairs(side: Side) -> None:
     times = [costs.bootstrap_seconds(option, count) for count in (1, 2, 3)]
     assert times[1:] == pytest.approx([PAIR * times[0], (1 + PAIR) * times[0]])
     assert costs.bootstrap_seconds(replace(option, pairs=False), 3) == pytest.approx(3 * times[0])
+
+
+def test_operands_of_other_scales_are_no_pair(side: Side) -> None:
+    """The ciphertexts of values that are joined can have their own scales, and a pair is a sum."""
+    steps = (
+        Instruction("input", 0, (), 3),
+        Instruction("input", 1, (), 3),
+        Instruction("mul", 2, (1, 1), 2),
+        Instruction("drop_level", 3, (0,), 2),
+        *(Instruction("bootstrap", 4 + place, (source,), 7) for place, source in enumerate((3, 2, 2))),
+    )
+    program = SimpleNamespace(instructions=steps, operands=side.program.operands)
+    assert compiler.Program.bootstrap_pairs.func(program) == {5: 6}  # type: ignore[arg-type]
 
 
 def test_a_program_of_one_ciphertext_has_no_pairs(build: Build) -> None:
