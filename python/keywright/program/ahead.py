@@ -1,7 +1,7 @@
 """Work on the next item while one is used."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,7 +11,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def worked_ahead(work: Callable[[Item], Result], items: Iterable[Item], workers: int = 1) -> Iterator[Result]:
+def worked_ahead(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int = 1
+) -> Generator[Result, None, None]:
     """Yield the results of a function for items, in their order. In a process of several threads, a worker
     computes the next result while one is used, and two compute two while the caller waits. The item behind
     the next is begun when the caller asks for the next."""

@@ -1,6 +1,7 @@
 """Ctrl-C within a change of an index."""
 
 import contextlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,13 @@ def test_an_interrupted_change_leaves_the_other_vectors(encrypted: bool) -> None
     if encrypted:
         index = search.EncryptedIndex(search.Quantisation(STORED.shape[1], encrypted=True))
     client = search.Client(index.directory())
+    added: tuple[Any, ...] = ([70, 71], STORED[9:11])
     if encrypted:
         index.add(next(client.encrypt(range(9), STORED[:9])))
         client.update(index.directory())
-        more = next(client.encrypt([70, 71], STORED[9:11]))
-    add = (lambda: index.add(more)) if encrypted else (lambda: index.add([70, 71], STORED[9:11]))
-    for change in (add, lambda: index.delete([0, 1])):
+        added = (next(client.encrypt(*added)),)
+    ids: Any = None
+    for change in (partial(index.add, *added), partial(index.delete, [0, 1])):
         engine, index._engine = index._engine, Interrupted(index._engine)
         with contextlib.suppress(KeyboardInterrupt):
             change()

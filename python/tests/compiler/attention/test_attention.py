@@ -377,7 +377,7 @@ def test_masks_and_biases_of_the_operator_attention(mask: str, causal: int) -> N
     nodes = [node("MatMul", ["x", "w"], ["bias"]), node("Unsqueeze", ["bias", "one"], ["m"])]
     if mask in MASKS_OF_ATTENTION:
         nodes, constants = [], {"m": MASKS_OF_ATTENTION[mask]}
-    given = {"q_num_heads": 2, "kv_num_heads": 2, "is_causal": causal}
+    given: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2, "is_causal": causal}
     nodes.append(node("Attention", ["x", "x", "x", "m"], ["y"], **given))
     program, samples, expected = compiled(nodes, (4, 4), constants, opset=23, fit={"error": 0.05})
     agree(program, samples, expected, 0.05)

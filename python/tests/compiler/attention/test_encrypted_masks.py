@@ -123,7 +123,7 @@ def test_an_encrypted_mask_of_causal_attention() -> None:
 def test_the_operator_attention_adds_numbers_and_hides_by_truth_values(*, truth: bool) -> None:
     """Features of zeros and ones are a bias in single precision, and a mask once they are cast."""
     nodes, constants = _masked_layer(5, [])
-    heads = {"q_num_heads": 2, "kv_num_heads": 2}
+    heads: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2}
     mask = node("Cast", ["m"], ["t"], to=9) if truth else node("Identity", ["m"], ["t"])
     nodes = [*nodes[:3], mask, node("Attention", ["tokens", "tokens", "tokens", "t"], ["y"], **heads)]
     model, samples = build_model(nodes, (5, 7), constants, opset=23), _sentences(80, 5)

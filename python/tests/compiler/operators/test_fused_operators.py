@@ -39,7 +39,7 @@ SHAPES = {
 CONSTANTS: dict[str, Any] = {
     name: RNG.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()
 } | {"none": np.array([0]), "one": np.array([1]), "shown": np.array([[1, 1, 0]] * COUNT, np.int32)}
-SENTENCES = {
+SENTENCES: dict[str, Any] = {
     "ids": RNG.integers(0, WORDS, (COUNT, TOKENS)),
     "types": RNG.integers(0, 2, (COUNT, TOKENS)),
     "mask": (np.arange(TOKENS) < RNG.integers(1, TOKENS + 1, (COUNT, 1))).astype(np.int64),
@@ -49,8 +49,8 @@ SENTENCES = {
 
 def node(operator: str, sources: str, results: str = "y", domain: str = "", **given: Any) -> onnx.NodeProto:
     """A node, with its operands separated by spaces; a dot is an absent one."""
-    names = [["" if each == "." else each for each in one.split()] for one in (sources, results)]
-    return helper.make_node(operator, *names, name=f"{operator}/{results}", domain=domain, **given)
+    operands, outcome = (["" if each == "." else each for each in one.split()] for one in (sources, results))
+    return helper.make_node(operator, operands, outcome, f"{operator}/{results}", domain=domain, **given)
 
 
 def fused(operator: str, sources: str, results: str = "y", **given: Any) -> onnx.NodeProto:
@@ -196,7 +196,9 @@ def test_an_optimised_model_compiles(case: str) -> None:
     names = [value.name for value in model.graph.input]
     sentences = {name: SENTENCES[name] for name in names}
     compiled = kw.compile(model, sentences, error=0.1)
-    assert "LayerNormalization" in compiled.program.input.steps.first.operators
+    first = compiled.program.input.steps.first
+    assert first is not None
+    assert "LayerNormalization" in first.operators
     features, _ = compiled.program.features(sentences)
     expected = run(model, sentences)[0]
     assert np.abs(run_clear(compiled.program, features).reshape(expected.shape) - expected).max() < 0.1

@@ -8,7 +8,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.compiler.graph import graph as graphs
-from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply
+from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.placement.bounding import largest_and_outputs
 from keywright.program.ahead import worked_ahead
@@ -31,7 +31,12 @@ def test_results_keep_the_order_of_their_items(threads: int) -> None:
 
 def test_only_the_next_item_is_begun_before_the_caller_asks(threads: int) -> None:
     begun: list[int] = []
-    results = worked_ahead(lambda n: begun.append(n) or n, range(10))
+
+    def work(number: int) -> int:
+        begun.append(number)
+        return number
+
+    results = worked_ahead(work, range(10))
     for number in range(5):
         assert next(results) == number
         assert len(begun) <= number + 2
@@ -51,7 +56,7 @@ def test_chunks_are_the_same_on_every_number_of_threads(
 ) -> None:
     rng = np.random.default_rng(0)
     matrix = SparseMatrix.from_dense(rng.normal(size=(7, 5)))
-    nodes = {
+    nodes: dict[int, Node] = {
         0: Input((5,)),
         1: Linear((7,), (0,), (matrix,), rng.normal(size=7)),
         2: Multiply((7,), (1, 1)),

@@ -183,7 +183,7 @@ def test_the_author_of_a_folder_does_not_choose_what_its_clients_are_secure_with
     """`keywright.load` is for one's own models, and clients of folders of others were made by it, too."""
     weak_thin().save(tmp_path / "model")
     loaded = kw.load(tmp_path / "model")
-    for make in (loaded.client, lambda: kw.load_client(tmp_path / "model")):
+    for make in (loaded.client, partial(kw.load_client, tmp_path / "model")):
         with pytest.raises(SecurityError, match="less than 128 bits"):
             make()
     for client in (loaded.client(insecure=True), weak_thin().client()):

@@ -145,7 +145,7 @@ def test_a_worker_is_ended_from_another_thread() -> None:
 def test_a_stopped_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It kept all evaluations behind it, and one that checks keys all uploads."""
     serving = Workers()
-    order = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
+    order: dict[str, Any] = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
     for each in (serving.all[0], serving._checker):
         process, _ = each.start()
         process.send_signal(signal.SIGSTOP)
@@ -190,7 +190,7 @@ def test_what_is_done_meanwhile_takes_its_time(tmp_path: Path, monkeypatch: pyte
         serving.kill_silent()
         monkeypatch.undo()
 
-    order = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
+    order: dict[str, Any] = {"do": "load", "model": "", "folder": str(tmp_path), "budget": None}
     with pytest.raises(ServeError, match="lacks"):
         serving.all[0].order(None, meanwhile, **order)
     serving.close()

@@ -216,7 +216,7 @@ class FusedOperators:
 
     def attention(self, node: onnx.NodeProto, attributes: dict[str, Any]) -> None:
         """Projections by one matrix, and attention."""
-        source, weights, bias, mask, past, logits, *_ = [*node.input, "", "", "", ""]
+        source, weights, bias, mask, past, logits = [*node.input, *[""] * 4][:6]
         self._without_cache(node, past)
         output = node.output[0]
         product = self._add("MatMul", [source, weights], f"{output}/projected")

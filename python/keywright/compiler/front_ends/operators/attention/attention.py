@@ -91,6 +91,6 @@ def _masked(context: OperatorContext, scores: EncryptedValue) -> EncryptedValue:
         bias = np.pad(bias, [*[(0, 0)] * (bias.ndim - 1), (0, missing)], constant_values=-np.inf)
         scores = summed(context, scores, Constant(bias)) if bias.any() else scores
     if context.attribute("is_causal", 0):
-        past = np.tri(*scores.shape[-2:], dtype=bool)
+        past = np.tri(*scores.shape[-2:], dtype=np.bool_)
         scores = summed(context, scores, Constant(np.where(past, 0.0, -np.inf)))
     return scores
