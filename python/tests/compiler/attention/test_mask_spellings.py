@@ -195,8 +195,8 @@ READERS: dict[str, list[onnx.NodeProto]] = {
 def test_numbers_as_large_as_masks_are_numbers_without_a_softmax(
     reader: str, number: float, operands: list[str]
 ) -> None:
-    more = {"kept": KEPT, "number": np.float32(number), "sums": np.ones((TOKENS, 1), np.float32)}
-    more["row"] = np.array([-1, TOKENS])
+    more: dict[str, Any] = {"kept": KEPT, "number": np.float32(number), "row": np.array([-1, TOKENS])}
+    more["sums"] = np.ones((TOKENS, 1), np.float32)
     nodes = [node("Where", operands, ["s"]), *READERS[reader]]
     read = {name for each in nodes for name in each.input}
     model = build_model(nodes, (TOKENS,), {name: array for name, array in more.items() if name in read})
@@ -204,5 +204,5 @@ def test_numbers_as_large_as_masks_are_numbers_without_a_softmax(
     imported = import_model(model)
     assert not imported.reasons
     outputs = imported.graph.evaluate(samples.astype(np.float64))[imported.graph.output]
-    (expected,) = ReferenceEvaluator(model).run(None, {"x": samples})
+    (expected,) = map(np.asarray, ReferenceEvaluator(model).run(None, {"x": samples}))
     assert np.abs(outputs.reshape(expected.shape) - expected).max() < 1e-5 * abs(number)
