@@ -166,8 +166,10 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         calibration = Path(folder) / "calibration.npy"
         np.save(calibration, network.images(options.data, CALIBRATION).samples)
+        model = options.model or network.model
+        assert model is not None, "main asks for it"
         setting = Setting(
-            options.model or network.model,
+            model,
             Path(folder) / "program.kwp",
             calibration,
             {} if options.relu is None else {"relu": options.relu},

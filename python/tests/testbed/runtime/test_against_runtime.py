@@ -11,8 +11,8 @@ from keywright.compiler import Fit
 from keywright.compiler.approximating import approximate
 from keywright.errors import ModelRefusedError
 
-from .running import encrypted, small
-from .runtime_cases import CASES, Array, ort
+from ..running import encrypted, small
+from .cases import CASES, Array, ort
 
 
 @pytest.mark.parametrize("name", CASES)
