@@ -7,12 +7,17 @@ import platform
 import subprocess
 from pathlib import Path
 
+from keywright._core import bench_checked
+
+CHECKED = "an engine that checks its arithmetic, as the build for tests does: a release takes less time"
+
 
 def describe() -> list[str]:
-    """Processor, memory and commit, one fact per line."""
+    """Processor, memory, commit and, if its times are not those of a release, the build; one fact per line."""
     return [
         f"{processor()}, {os.cpu_count()} processors, {memory_gib():.0f} GiB, {platform.release()}",
         commit(),
+        *([CHECKED] if bench_checked() else []),
     ]
 
 

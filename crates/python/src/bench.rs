@@ -149,6 +149,13 @@ pub(crate) fn bench_works() -> Vec<&'static str> {
     WORKS.to_vec()
 }
 
+/// Whether the engine checks its own arithmetic (debug assertions), as the build for tests does: it takes longer than a
+/// release.
+#[pyfunction]
+pub(crate) fn bench_checked() -> bool {
+    cfg!(debug_assertions)
+}
+
 /// Names of the bootstrappings of `bench_bootstrap`: the shipped ones, and a quick insecure one.
 #[pyfunction]
 pub(crate) fn bench_presets() -> Vec<&'static str> {

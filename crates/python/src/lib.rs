@@ -38,7 +38,7 @@ mod _core {
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
     use crate::{
-        bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works},
+        bench::{bench, bench_bootstrap, bench_checked, bench_presets, bench_sets, bench_works},
         bfv::{
             ciphertext::PyBfvCiphertext, decryptor::PyBfvDecryptor, encryptor::PyBfvEncryptor,
             evaluator::PyBfvEvaluator, seeded_ciphertext::PyBfvSeededCiphertext,
