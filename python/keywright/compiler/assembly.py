@@ -1,7 +1,7 @@
 """Assembles a graph, its layouts and its levels into the instructions of a program."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.ring import Ring
 from keywright.program.arrays import Vector
-from keywright.program.instructions import Instruction, Layer, Opcode, ValueRange
+from keywright.program.instructions import Instruction, Layer, Opcode, Scales, ValueRange
 from keywright.program.interface import ProgramInput, ProgramOutput
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
@@ -95,6 +95,7 @@ class _Assembler:
         self.assembly, self.arrangement = assembly, assembly.arrangement
         self.graph, self.layouts = self.arrangement.graph, self.arrangement.layouts
         self.instructions: list[Instruction] = []
+        self.scales = Scales()
         self.layers: list[Layer] = []
         self.transforms: list[DiagonalMatrix] = []
         self.vectors: list[Vector] = []
@@ -235,6 +236,7 @@ class _Assembler:
     def _emit(self, opcode: Opcode, cts: tuple[int, ...], level: int, argument: int = 0) -> int:
         result = len(self.instructions)
         self.instructions.append(Instruction(opcode, result, cts, level, argument))
+        self.scales.follow(self.instructions[-1])
         return result
 
     def _linear(self, number: int, node: Linear, layout: Layout, level: int, ring: int) -> list[int]:
@@ -242,6 +244,7 @@ class _Assembler:
         sources = [ct for operand in node.operands for ct in self.at(operand, level + 1, ring)]
         results = []
         for used, transform in lowered.rows:
+            used, transform = self._with_scale(sources, used, transform)
             self.transforms.append(transform.on_slots(self.assembly.slots(ring)))
             index = len(self.transforms) - 1
             ct = self._emit("linear_transform", tuple(sources[i] for i in used), level, index)
@@ -249,6 +252,18 @@ class _Assembler:
                 ct = self._emit("add", (ct, self._emit("rotate", (ct,), level, step)), level)
             results.append(ct)
         return self._add_plain(results, layout.pack(node.bias), level, ring)
+
+    def _with_scale(
+        self, sources: list[int], used: tuple[int, ...], transform: DiagonalMatrix
+    ) -> tuple[tuple[int, ...], DiagonalMatrix]:
+        """Let a row that only reads operands that were dropped also read zero times one that was not, if that
+        has another scale: the ciphertexts of a result then have one."""
+        kept = [i for i, ct in enumerate(sources) if self.instructions[ct].opcode != "drop_level"]
+        scales = [self.scales.of[sources[i]] for i in (*kept[:1], *used)]
+        if not kept or set(kept) & set(used) or all(scale == scales[0] for scale in scales):
+            return used, transform
+        zero: Mapping[int, Vector] = {0: np.zeros(1)}
+        return (*used, kept[0]), replace(transform, diagonals=(*transform.diagonals, zero))
 
     def _add_plain(self, cts: list[int], rows: Vector, level: int, ring: int) -> list[int]:
         results = []

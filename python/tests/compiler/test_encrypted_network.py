@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 
 import keywright as kw
 import numpy as np
+import onnx
 import pytest
 from keywright import compiler
 from keywright.errors import EncodeError, OperandError
@@ -130,3 +132,32 @@ def test_polynomials_are_at_the_level_of_their_degree(digits: Digits) -> None:
     assert result.level == x.level - 3
     expected = np.polynomial.chebyshev.chebval(values, [0.5, 1.0, 0.25])
     assert np.abs(digits.decryptor.decrypt(result) - expected).max() <= result.error_bound
+
+
+def test_the_ciphertexts_of_a_joined_value_have_one_scale(build: Callable[..., onnx.ModelProto]) -> None:
+    """Each is made of one of the operands, whose scales differ; sums of them were refused in evaluations."""
+    node, rng = onnx.helper.make_node, np.random.default_rng(1)
+    sizes = {"a": (4, 4), "b": (4, 4), "s": (3, 8)}
+    weights = {f"{name}.w": rng.normal(size=(*size, 1, 1)).astype(np.float32) for name, size in sizes.items()}
+    nodes = [
+        node("Conv", ["x", "a.w"], ["a"]),
+        node("Mul", ["a", "a"], ["q"]),
+        node("Conv", ["q", "b.w"], ["b"]),
+        node("Concat", ["a", "b"], ["c"], axis=1),
+        node("Mul", ["c", "c"], ["d"]),
+        node("Conv", ["d", "s.w"], ["y"]),
+    ]
+    parameters = kw.Parameters.from_bits(10, [50] + 6 * [40], [50], 40, insecure=True)
+    target = compiler.Target(slots=16, levels=parameters.max_level)
+    program = compiler.compile_program(build(nodes, (4, 2, 2), weights), target)
+    assert any(len(step.operands) > 1 for step in program.instructions if step.opcode == "linear_transform")
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    execution = KeyFrontier(program, parameters).execution
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
+    backend = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
+    sample = rng.uniform(-1, 1, (4, 2, 2))
+    inputs = encrypt_sample(program, kw.Encryptor(generator.public_key()), sample)
+    outputs = backend.run(program, inputs)
+    error = decrypt_result(program, kw.Decryptor(secret), outputs) - run_clear(program, sample)
+    assert np.abs(error).max() <= max(ct.error_bound for ct in outputs) * program.output.scale
