@@ -13,7 +13,7 @@ CHECKED = "an engine that checks its arithmetic, as the build for tests does: a 
 
 
 def describe() -> list[str]:
-    """Processor, memory, commit and, if its times are not those of a release, the build; one fact per line."""
+    """Processor, memory, commit, and the build if its times are not those of a release; a fact a line."""
     return [
         f"{processor()}, {os.cpu_count()} processors, {memory_gib():.0f} GiB, {platform.release()}",
         commit(),
