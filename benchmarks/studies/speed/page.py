@@ -240,7 +240,7 @@ def planned_programs(rows: Sequence[Row]) -> list[str]:
 def beside_peers(rows: Sequence[Row]) -> list[str]:
     """Return the time of operations of each peer, divided by Keywright's, with AVX-512 and with AVX2: medians
     over the rounds, each of the least times."""
-    least: dict[tuple[str, int, int | None], dict[str, dict[int, float]]] = {}
+    least: dict[tuple[str, int, int], dict[str, dict[int, float]]] = {}
     for row in rows:
         digits = [row["alpha"]] if row["alpha"] is not None else [5, 3]
         for alpha in digits:
