@@ -163,6 +163,9 @@ def row(name: str, setting: Setting, samples: np.ndarray[Any, np.dtype[np.float6
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     """Return the row of a network."""
     network = NETWORKS[options.network]
+    model = options.model or network.model
+    if model is None:
+        raise SystemExit(f"{options.network} needs its file: --model")
     with tempfile.TemporaryDirectory() as folder:
         calibration = Path(folder) / "calibration.npy"
         np.save(calibration, network.images(options.data, CALIBRATION).samples)

@@ -312,7 +312,10 @@ class Index(
             header = {"descr": "<i2", "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(file, header)
             for start in range(0, len(places), CHUNK):
-                file.write(self._engine.read(places[start : start + CHUNK]).astype("<i2").tobytes())
+                part = places[start : start + CHUNK]
+                # Zeros also of vectors whose deletion was interrupted.
+                rows = self._engine.read(part) * self._places.live[part, None]
+                file.write(rows.astype("<i2").tobytes())
 
     def _fill(self, sealed: SealedFolder, count: int) -> None:
         dimension = self.quantisation.dimension

@@ -2,6 +2,7 @@
 
 import contextlib
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_an_interrupted_change_leaves_the_other_vectors(encrypted: bool) -> None:
+def test_an_interrupted_change_leaves_the_other_vectors(encrypted: bool, tmp_path: Path) -> None:
     """Ctrl-C in a long call of `add` left an index that nobody could ask, and in `delete` wrong scores."""
     index: Any = search.Index.of(STORED[:9])
     if encrypted:
@@ -52,3 +53,7 @@ def test_an_interrupted_change_leaves_the_other_vectors(encrypted: bool) -> None
         ids, scores = query.scores(index.answer(query.data, client.keys()))
         np.testing.assert_allclose(scores, rounded(index.quantisation, STORED[ids], QUERY), rtol=1e-12)
     assert ids.tolist() == list(range(2, 9))
+    if not encrypted:
+        index._engine.write(np.arange(2), np.ones((2, 5), np.int16), np.zeros(0, np.int64))
+        index.save(tmp_path / "index")
+        assert not np.load(tmp_path / "index" / "vectors.npy")[:2].any()
