@@ -98,7 +98,7 @@ class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder 
     Args:
         folder: of `Index.save` or `EncryptedIndex.save`.
         threads: computing threads of the process; those of `keywright.set_threads` by default.
-        limit: seconds that it may take for an answer, with those that were asked for before.
+        limit: seconds that it may take for an answer.
 
     Raises:
         FormatError, FileNotFoundError: as for `Index.load`.
@@ -136,27 +136,30 @@ class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder 
         return self._ask(_answer, query, keys)
 
     def _ask(self, task: Callable[..., bytes], *arguments: bytes) -> bytes:
-        with self._lock:
+        if self._copied:
+            raise EvaluationError(
+                "the process of the index belongs to the one that this was forked from; make an IndexProcess "
+                "of the folder here"
+            )
+        with self._lock:  # the process does one task at a time, and the limit is that of one
             if self._ended and not self._closed:
                 self._process.shutdown()
                 self._process, self._ended = self._start(), False
-            process = self._process
-        try:
-            return _result(process, self._limit, task, *arguments)
-        except EvaluationError:
-            with self._lock:
-                self._ended = self._ended or process is self._process
-            raise
+            try:
+                return _result(self._process, self._limit, task, *arguments)
+            except EvaluationError:
+                self._ended = True
+                raise
 
     def close(self) -> None:
         """End the process; nothing in a forked process, whose parent's it is."""
         if not self._copied:
             with self._lock:
                 self._closed = True
-            with contextlib.suppress(EvaluationError, RuntimeError):
-                # This ends a stopped process; one that was closed before takes no task.
-                _result(self._process, self._limit, bool)
-            self._process.shutdown()
+                with contextlib.suppress(EvaluationError, RuntimeError):
+                    # This ends a stopped process; one that was closed before takes no task.
+                    _result(self._process, self._limit, bool)
+                self._process.shutdown()
 
     def __enter__(self) -> "IndexProcess":
         return self

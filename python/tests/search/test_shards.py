@@ -4,11 +4,13 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from keywright import search
 from keywright.errors import EvaluationError, FormatError, ParameterError, SearchError
+from keywright.search import shards
 from tests.search.cases import rounded, vectors
 
 STORED = vectors(60, 5)
@@ -116,6 +118,31 @@ def test_a_killed_process_of_an_index_is_replaced(tmp_path: Path) -> None:
             assert ask(query.data, keys) == expected
     with pytest.raises(RuntimeError):
         process.directory()
+
+
+def test_a_call_waits_for_its_turn_before_its_limit_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of a call that waited behind others ended a process that was at work, and all their calls."""
+    parts()[0].save(tmp_path / "shard")
+    result, begun = shards._result, list[int]()
+
+    def alone(*arguments: Any) -> object:
+        begun.append(1)
+        assert len(begun) == 1
+        try:
+            return result(*arguments)
+        finally:
+            begun.pop()
+
+    with search.IndexProcess(tmp_path / "shard", threads=1) as process:
+        monkeypatch.setattr(shards, "_result", alone)
+        with ThreadPoolExecutor(8) as threads:
+            assert len(set(threads.map(lambda _: process.directory(), range(40)))) == 1
+        monkeypatch.setattr(process, "_maker", 0)
+        with pytest.raises(EvaluationError, match="make an IndexProcess"):
+            process.directory()
+        monkeypatch.undo()
 
 
 def test_a_stopped_process_of_an_index_is_replaced(tmp_path: Path) -> None:
