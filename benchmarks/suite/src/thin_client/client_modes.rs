@@ -151,7 +151,8 @@ impl Owner<'_> {
                     re.iter().zip(im).map(|(re, im)| Complex64::new(value(re), value(im))).collect();
                 self.encryptor.encrypt(&slots, log_n - 1, level)?
             }
-            (Form::Slots, Values::Real) => {
+            // Each ciphertext of a pair has real values.
+            (Form::Slots, Values::Real | Values::Pair) => {
                 let slots: Vec<_> = numbers.iter().map(value).collect();
                 self.encryptor.encrypt_real(&slots, Packing::Slots { log_slots: log_n - 1 }, level)?
             }
