@@ -94,7 +94,8 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
         "first": np.array([0, *first]),
         "second": np.array([0, *second]),
     }
-    model = build_model(nodes, (sum(sizes),), constants)
+    # Without an arrow, the letter of the samples is summed over: of one, if the model takes one.
+    model = build_model(nodes, (sum(sizes),), constants, batch="batch" if "->" in equation else 1)
     samples = RNG.normal(size=(4, sum(sizes))).astype(np.float32)
     program = compiler.compile_program(model, TARGET)
     for sample in samples:

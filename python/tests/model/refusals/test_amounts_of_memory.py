@@ -30,6 +30,7 @@ CALLS: dict[tuple[str, str], Callable[[Model, Path, Any], object]] = {
     ("Model.plan_batches", "key_memory"): lambda model, _, size: model.plan_batches(1, key_memory=size),
     ("Model.predict", "memory"): lambda model, _, size: model.predict(SAMPLES, memory=size),
     ("Model.predict", "key_memory"): lambda model, _, size: model.predict(SAMPLES, key_memory=size),
+    ("Model.client", "key_bytes"): lambda model, _, size: model.client(key_bytes=size),
     ("Model.server", "memory"): lambda model, _, size: model.server(memory=size),
     ("Model.server", "key_memory"): lambda model, _, size: model.server(key_memory=size),
     ("ModelServer.__init__", "memory"): lambda model, _, size: ModelServer(
