@@ -447,11 +447,14 @@ class Model(
 
         Raises:
             SecurityError: the folder's parameters have less than 128 bits of security.
+            ParameterError: a limit is below 1, or not an integer.
         """
-        demands = None if self.folder is None else Demands(insecure, key_bytes, key_count)
-        if demands is not None:
+        demands = Demands(insecure, key_bytes, key_count)
+        own = self.folder is None
+        if not own:
             demands.require_secure(self.parameters)
-        return ModelClient(self, secret=SecretKey.generate(self.parameters), demands=demands)
+        secret = SecretKey.generate(self.parameters)
+        return ModelClient(self, secret=secret, demands=None if own else demands)
 
     def server(self, *, memory: int | None = None, key_memory: int | None = None) -> ModelServer:
         """Return a server.
