@@ -68,7 +68,8 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
     require_inside(loaded)
     require_equations(loaded)
-    loaded = _with_shapes(with_operators_apart(loaded))
+    apart = _parsed(lambda: with_operators_apart(loaded))
+    loaded = _with_shapes(apart)
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard
@@ -193,9 +194,12 @@ def require_left(names: Collection[str], fixed: Collection[str]) -> None:
 
 
 def _parsed(read: Callable[[], Result]) -> Result:
-    """Return the result of onnx's parser, which raises errors of many classes for damaged models."""
+    """Return the result of onnx's parser or of a rewriter, which raise errors of many classes for damaged
+    models."""
     try:
         return read()
+    except RefusalError:
+        raise
     except Exception as error:
         raise RefusalError(f"not a valid ONNX model: {error}; export the model again") from error
 
