@@ -118,6 +118,25 @@ def test_products_that_an_einsum_makes_of_little(build: Build, tmp_path: Path, e
     assert "'wide'" in refusals[0][1]
 
 
+@pytest.mark.parametrize("size", [1 << 24, 1 << 40, 1 << 62])
+def test_shapes_that_onnx_would_infer_without_end(build: Build, tmp_path: Path, size: int) -> None:
+    """Also of values that no result needs, and in a client's part of a model."""
+    unread = [node("Split", ["x"], ["u"], "wide", num_outputs=size, axis=1), node("Relu", ["x"], ["y"])]
+    split = build(unread, (4,), {})
+    split.opset_import[0].version = 18
+    with pytest.raises(FormatError, match="num_outputs"):
+        ClientPart(split.SerializeToString(), (1, 4))
+    reasons = refused(split, tmp_path)
+    assert [name for name, _ in reasons] == ["attribute"]
+    assert "'wide'" in reasons[0][1]
+    cast = node("Cast", ["wide"], ["u"], to=TensorProto.INT64)
+    counted = build([cast, node("Relu", ["x"], ["y"])], (4,), {})
+    counted.graph.input.append(helper.make_tensor_value_info("wide", TensorProto.INT64, [size]))
+    reasons = refused(counted, tmp_path)
+    assert [name for name, _ in reasons] == ["size"]
+    assert "'wide'" in reasons[0][1]
+
+
 @pytest.mark.parametrize(("old", "new"), [(1 << 20, 4), (1 << 22, 1), (4, 1 << 20), (1 << 12, 1 << 12)])
 def test_an_interpolation_computes_many_weights_at_a_time(old: int, new: int) -> None:
     calls = []
