@@ -137,6 +137,17 @@ def test_shapes_that_onnx_would_infer_without_end(build: Build, tmp_path: Path, 
     assert "'wide'" in reasons[0][1]
 
 
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceSum", "ReduceProd", "CumSum", "Slice"])
+@pytest.mark.parametrize("axes", [[1, 1], [-1, 1], [7], [0.5], [np.nan]])
+def test_axes_that_are_none(build: Build, operator: str, axes: list[float]) -> None:
+    constants = {"a": np.asarray(axes), "s": np.asarray([0]), "e": np.asarray([1])}
+    sources = ["x", "s", "e", "a"] if operator == "Slice" else ["x", "a"]
+    model = build([node(operator, sources, ["y"])], (4,), {each: constants[each] for each in sources[1:]})
+    model.opset_import[0].version = 18
+    with pytest.raises(ModelRefusedError):
+        compiler.compile_program(model, compiler.Target(slots=16, levels=8))
+
+
 @pytest.mark.parametrize(("old", "new"), [(1 << 20, 4), (1 << 22, 1), (4, 1 << 20), (1 << 12, 1 << 12)])
 def test_an_interpolation_computes_many_weights_at_a_time(old: int, new: int) -> None:
     calls = []
