@@ -137,6 +137,18 @@ def test_shapes_that_onnx_would_infer_without_end(build: Build, tmp_path: Path, 
     assert "'wide'" in reasons[0][1]
 
 
+@pytest.mark.parametrize("operator", ["AveragePool", "Conv", "ConvTranspose"])
+@pytest.mark.parametrize("name", ["strides", "dilations", "kernel_shape"])
+@pytest.mark.parametrize("size", [0, -1, -(1 << 62)])
+def test_windows_without_size(build: Build, operator: str, name: str, size: int) -> None:
+    weights = {} if operator == "AveragePool" else {"w": np.ones((1, 1, 2, 2), np.float32)}
+    given = {"kernel_shape": [2, 2], name: [1, size]}
+    model = build([node(operator, ["x", *weights], ["y"], **given)], (1, 8, 8), weights)
+    model.opset_import[0].version = 19
+    with pytest.raises(ModelRefusedError):
+        compiler.compile_program(model, compiler.Target(slots=64, levels=8))
+
+
 @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceSum", "ReduceProd", "CumSum", "Slice"])
 @pytest.mark.parametrize("axes", [[1, 1], [-1, 1], [7], [0.5], [np.nan]])
 def test_axes_that_are_none(build: Build, operator: str, axes: list[float]) -> None:

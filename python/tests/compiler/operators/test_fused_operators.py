@@ -39,7 +39,12 @@ SHAPES = {
 }
 CONSTANTS: dict[str, Any] = {
     name: RNG.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()
-} | {"none": np.array([0]), "one": np.array([1]), "two": np.array([2]), "shown": np.array([[1, 1, 0]] * COUNT, np.int32)}
+} | {
+    "none": np.array([0]),
+    "one": np.array([1]),
+    "two": np.array([2]),
+    "shown": np.array([[1, 1, 0]] * COUNT, np.int32),
+}
 SENTENCES: dict[str, Array] = {
     "ids": RNG.integers(0, WORDS, (COUNT, TOKENS)),
     "types": RNG.integers(0, 2, (COUNT, TOKENS)),

@@ -233,7 +233,11 @@ class FusedOperators:
         self._without_cache(node, *past)
         if not key or not value or self.ranks.get(key, 3) != 3:
             raise unsupported_attribute(
-                node.name, node.op_type, "keys and values", "packed or split", "operands of their own, of 3 axes"
+                node.name,
+                node.op_type,
+                "keys and values",
+                "packed or split",
+                "operands of their own, of 3 axes",
             )
         parts = [query, key, value]
         if bias:
