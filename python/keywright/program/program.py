@@ -74,9 +74,11 @@ class Program(
     @cached_property
     def bootstrap_pairs(self) -> dict[int, int]:
         """Places of the instructions that bootstrap two ciphertexts at once: of the second, by that of the
-        first. They are neighbours with one bootstrap, which takes pairs, and with operands of one scale."""
+        first. They are neighbours with one bootstrap, which takes pairs, and with operands of one scale; what
+        thin clients send has none (`entered`)."""
         pairs: dict[int, int] = {}
-        if not any(option.pairs for option in self.operands.bootstraps):
+        options = {index for index, option in enumerate(self.operands.bootstraps) if option.pairs}
+        if not options:
             return pairs
         scales = Scales()
         for step in self.instructions:
@@ -84,7 +86,7 @@ class Program(
         for place, (first, second) in enumerate(pairwise(self.instructions)):
             alike = first.opcode == second.opcode == "bootstrap" and first.argument == second.argument
             free = place - 1 not in pairs and first.result not in second.operands
-            if alike and free and self.operands.bootstraps[first.argument].pairs:
+            if alike and free and first.argument in options and first.operands and second.operands:
                 one, other = (scales.of[step.operands[0]] for step in (first, second))
                 pairs |= {place: place + 1} if one == other else {}
         return pairs

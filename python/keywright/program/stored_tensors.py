@@ -17,6 +17,10 @@ SUBSCRIPTS = r"[a-zA-Z]*(\.\.\.[a-zA-Z]*)?"
 EQUATION = re.compile(rf"{SUBSCRIPTS}(,{SUBSCRIPTS})*(->{SUBSCRIPTS})?")
 """An equation of an Einsum, without spaces, as the standard defines it."""
 
+INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+MAX_INTEGERS = 1 << 20
+"""Of a vector that may hold the sizes of others."""
+
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield all tensors of a model."""
@@ -81,14 +85,38 @@ def require_inside(model: onnx.ModelProto) -> None:
             )
 
 
-def require_equations(model: onnx.ModelProto) -> None:
-    """Refuse a model with a malformed equation of an Einsum, whose shape onnx would infer for ever.
+def require_inferable(model: onnx.ModelProto) -> None:
+    """Refuse a model for whose shapes onnx would take time or memory without end: with a malformed equation
+    of an Einsum, a Split into more parts than it has outputs, or a long vector of integers, each of which is
+    followed.
 
     Raises:
-        RefusalError: names the node and the equation.
+        RefusalError: names the node and the attribute, or the vector.
     """
-    for node in (node for graph in _graphs(model) for node in graph.node if node.op_type == "Einsum"):
-        for text in (each.s.decode(errors="replace") for each in node.attribute if each.name == "equation"):
-            if not EQUATION.fullmatch(text.replace(" ", "")):
-                name, allowed = node.name or ", ".join(node.output), "letters, with one ellipsis an operand"
-                raise unsupported_attribute(name, node.op_type, "equation", repr(text[:80]), allowed)
+    for graph in _graphs(model):
+        for node in graph.node:
+            for each in node.attribute:
+                _require_attribute(node, each)
+        values = [*graph.input, *graph.output] if isinstance(graph, onnx.GraphProto) else []
+        for value in [*values, *graph.value_info]:
+            _require_short(value)
+
+
+def _require_attribute(node: onnx.NodeProto, entry: onnx.AttributeProto) -> None:
+    name, text = node.name or ", ".join(node.output), entry.s.decode(errors="replace")
+    if (node.op_type, entry.name) == ("Einsum", "equation") and not EQUATION.fullmatch(text.replace(" ", "")):
+        allowed = "letters, with one ellipsis an operand"
+        raise unsupported_attribute(name, node.op_type, "equation", repr(text[:80]), allowed)
+    if (node.op_type, entry.name) == ("Split", "num_outputs") and entry.i > len(node.output):
+        allowed = f"at most the {len(node.output)} that it has"
+        raise unsupported_attribute(name, node.op_type, "num_outputs", entry.i, allowed)
+
+
+def _require_short(value: onnx.ValueInfoProto) -> None:
+    kind = value.type.tensor_type
+    sizes = [axis.dim_value for axis in kind.shape.dim]
+    if kind.elem_type in INTEGERS and len(sizes) == 1 and sizes[0] > MAX_INTEGERS:
+        raise RefusalError(
+            f"{value.name!r} is a vector of {sizes[0]} integers, and at most {MAX_INTEGERS} are followed",
+            code="size",
+        )

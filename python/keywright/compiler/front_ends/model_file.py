@@ -15,7 +15,7 @@ from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import as_array
 from keywright.program.client.samples import Column
-from keywright.program.stored_tensors import external_file, require_equations, require_inside, stored_tensors
+from keywright.program.stored_tensors import external_file, require_inferable, require_inside, stored_tensors
 
 from .rewriting.decomposed_operators import with_erf
 from .rewriting.fused_operators import with_operators_apart
@@ -67,8 +67,9 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
     require_inside(loaded)
-    require_equations(loaded)
-    loaded = _with_shapes(with_operators_apart(loaded))
+    require_inferable(loaded)
+    apart = _parsed(lambda: with_operators_apart(loaded))
+    loaded = _with_shapes(apart)
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard
@@ -193,9 +194,12 @@ def require_left(names: Collection[str], fixed: Collection[str]) -> None:
 
 
 def _parsed(read: Callable[[], Result]) -> Result:
-    """Return the result of onnx's parser, which raises errors of many classes for damaged models."""
+    """Return the result of onnx's parser or of a rewriter, which raise errors of many classes for damaged
+    models."""
     try:
         return read()
+    except RefusalError:
+        raise
     except Exception as error:
         raise RefusalError(f"not a valid ONNX model: {error}; export the model again") from error
 

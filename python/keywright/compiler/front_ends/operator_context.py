@@ -236,10 +236,12 @@ class OperatorContext:
     def axes(self, source: EncryptedValue, default: list[int]) -> list[int]:
         """Return the axes of a node, from an attribute or, in newer opsets, its second operand."""
         given = self.constant(1)
-        axes = self.attribute("axes", default) if given is None else [int(axis) for axis in given.ravel()]
-        if any(not -len(source.shape) <= axis < len(source.shape) for axis in axes):
-            raise self.refuse("axes", axes, f"axes of the shape {source.shape}")
-        return sorted(axis % len(source.shape) for axis in axes)
+        axes = self.attribute("axes", default) if given is None else given.ravel().tolist()
+        rank = len(source.shape)
+        known = {axis % rank for axis in axes if axis in range(-rank, rank)}
+        if len(known) != len(axes):
+            raise self.refuse("axes", axes, f"different axes of the shape {source.shape}")
+        return sorted(map(int, known))
 
     def image(self, index: int) -> tuple[EncryptedValue, tuple[int, int, int]]:
         """Return an encrypted operand of shape (1, channels, height, width), or (1, channels, length), which

@@ -16,7 +16,7 @@ from keywright._units import quantity
 from keywright.errors.engine import FormatError
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
-from keywright.program.stored_tensors import require_equations, require_inside
+from keywright.program.stored_tensors import require_inferable, require_inside
 
 from .wire_format import require_bounded
 
@@ -79,7 +79,7 @@ class SmallModel(Stated):
             )
         try:
             require_inside(self.model)
-            require_equations(self.model)
+            require_inferable(self.model)
         except RefusalError as error:
             raise FormatError(f"{self.what} of a model cannot be read: {error}", code="program") from error
         nodes = self.model.graph.node

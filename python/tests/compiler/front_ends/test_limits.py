@@ -118,6 +118,48 @@ def test_products_that_an_einsum_makes_of_little(build: Build, tmp_path: Path, e
     assert "'wide'" in refusals[0][1]
 
 
+@pytest.mark.parametrize("size", [1 << 24, 1 << 40, 1 << 62])
+def test_shapes_that_onnx_would_infer_without_end(build: Build, tmp_path: Path, size: int) -> None:
+    """Also of values that no result needs, and in a client's part of a model."""
+    unread = [node("Split", ["x"], ["u"], "wide", num_outputs=size, axis=1), node("Relu", ["x"], ["y"])]
+    split = build(unread, (4,), {})
+    split.opset_import[0].version = 18
+    with pytest.raises(FormatError, match="num_outputs"):
+        ClientPart(split.SerializeToString(), (1, 4))
+    reasons = refused(split, tmp_path)
+    assert [name for name, _ in reasons] == ["attribute"]
+    assert "'wide'" in reasons[0][1]
+    cast = node("Cast", ["wide"], ["u"], to=TensorProto.INT64)
+    counted = build([cast, node("Relu", ["x"], ["y"])], (4,), {})
+    counted.graph.input.append(helper.make_tensor_value_info("wide", TensorProto.INT64, [size]))
+    reasons = refused(counted, tmp_path)
+    assert [name for name, _ in reasons] == ["size"]
+    assert "'wide'" in reasons[0][1]
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "Conv", "ConvTranspose"])
+@pytest.mark.parametrize("name", ["strides", "dilations", "kernel_shape"])
+@pytest.mark.parametrize("size", [0, -1, -(1 << 62)])
+def test_windows_without_size(build: Build, operator: str, name: str, size: int) -> None:
+    weights = {} if operator == "AveragePool" else {"w": np.ones((1, 1, 2, 2), np.float32)}
+    given = {"kernel_shape": [2, 2], name: [1, size]}
+    model = build([node(operator, ["x", *weights], ["y"], **given)], (1, 8, 8), weights)
+    model.opset_import[0].version = 19
+    with pytest.raises(ModelRefusedError):
+        compiler.compile_program(model, compiler.Target(slots=64, levels=8))
+
+
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceSum", "ReduceProd", "CumSum", "Slice"])
+@pytest.mark.parametrize("axes", [[1, 1], [-1, 1], [7], [0.5], [np.nan]])
+def test_axes_that_are_none(build: Build, operator: str, axes: list[float]) -> None:
+    constants = {"a": np.asarray(axes), "s": np.asarray([0]), "e": np.asarray([1])}
+    sources = ["x", "s", "e", "a"] if operator == "Slice" else ["x", "a"]
+    model = build([node(operator, sources, ["y"])], (4,), {each: constants[each] for each in sources[1:]})
+    model.opset_import[0].version = 18
+    with pytest.raises(ModelRefusedError):
+        compiler.compile_program(model, compiler.Target(slots=16, levels=8))
+
+
 @pytest.mark.parametrize(("old", "new"), [(1 << 20, 4), (1 << 22, 1), (4, 1 << 20), (1 << 12, 1 << 12)])
 def test_an_interpolation_computes_many_weights_at_a_time(old: int, new: int) -> None:
     calls = []

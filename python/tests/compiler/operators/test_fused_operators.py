@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,12 +39,19 @@ SHAPES = {
 }
 CONSTANTS: dict[str, Any] = {
     name: RNG.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()
-} | {"none": np.array([0]), "one": np.array([1]), "shown": np.array([[1, 1, 0]] * COUNT, np.int32)}
+} | {
+    "none": np.array([0]),
+    "one": np.array([1]),
+    "two": np.array([2]),
+    "shown": np.array([[1, 1, 0]] * COUNT, np.int32),
+}
 SENTENCES: dict[str, Array] = {
     "ids": RNG.integers(0, WORDS, (COUNT, TOKENS)),
     "types": RNG.integers(0, 2, (COUNT, TOKENS)),
     "mask": (np.arange(TOKENS) < RNG.integers(1, TOKENS + 1, (COUNT, 1))).astype(np.int64),
     "x": RNG.normal(size=(COUNT, TOKENS, WIDTH)).astype(np.float32),
+    "pairs": RNG.integers(0, 2, (COUNT, TOKENS, TOKENS)) | np.eye(TOKENS, dtype=np.int64)[0],
+    "split": RNG.normal(size=(COUNT, TOKENS, TOKENS, WIDTH)).astype(np.float32),
 }
 
 
@@ -114,6 +122,20 @@ CASES: dict[str, list[onnx.NodeProto]] = {
         fused("FusedGemm", "f wide offset", "h", activation="LeakyRelu", activation_alpha=0.1),
         node("Unsqueeze", "h one", "y"),
     ],
+    **{
+        f"FusedGemm, {activation}": [
+            node("Gather", "x none", "g", axis=1),
+            node("Flatten", "g", "f"),
+            fused("FusedGemm", "f wide offset", "h", activation=activation, **given),
+            node("Unsqueeze", "h one", "y"),
+        ]
+        for activation, given in {
+            "Elu": {"activation_alpha": 0.3},
+            "HardSigmoid": {"activation_alpha": 0.3, "activation_beta": 0.4},
+            "Selu": {"activation_alpha": 1.2, "activation_gamma": 0.7},
+            "ThresholdedRelu": {"activation_alpha": 0.5},
+        }.items()
+    },
     "FusedConv": [
         node("Transpose", "x", "t", perm=[0, 2, 1]),
         fused("FusedConv", "t kernel b", activation="Relu"),
@@ -167,6 +189,11 @@ CASES: dict[str, list[onnx.NodeProto]] = {
         node("ReduceSum", "m one", "n", keepdims=0),
         fused("Attention", "e w3 b3 n", num_heads=2),
     ],
+    "Attention, sums of a mask for each pair": [
+        node("Cast", "pairs", "m", to=TensorProto.INT32),
+        node("ReduceSum", "m two", "n", keepdims=0),
+        fused("Attention", "x w3 b3 n", num_heads=2),
+    ],
     "MultiHeadAttention": [
         *(node("MatMul", "x square", letter) for letter in "qkv"),
         fused("MultiHeadAttention", "q k v b3", num_heads=2),
@@ -209,6 +236,10 @@ REFUSED: dict[str, tuple[onnx.NodeProto, str]] = {
     "cache": (fused("Attention", "x w3 b3 .", "y present", num_heads=2), "use_cache=False"),
     "rotary": (fused("Attention", "x w3 b3", num_heads=2, do_rotary=1), "do_rotary = 1"),
     "packed": (fused("MultiHeadAttention", "x", num_heads=2), "operands of their own"),
+    "split": (fused("MultiHeadAttention", "x split split", num_heads=3), "of 3 axes"),
+    "no heads": (fused("Attention", "x w3 b3", num_heads=0), "num_heads = 0"),
+    "limits": (fused("FusedConv", "x kernel b", activation="Clip", activation_params=[1.0]), "shorter"),
+    "numbers": (fused("FusedConv", "x kernel b", activation="Relu", activation_params=[1.0]), "longer"),
     "lengths": (fused("Attention", "x w3 b3 one", num_heads=2), "1 for tokens and 0 for padding"),
 }
 
@@ -218,6 +249,40 @@ def test_fused_operators_that_are_refused(case: str) -> None:
     refused, reason = REFUSED[case]
     with pytest.raises(RefusalError, match=reason):
         load_model(model_of([refused], 20))
+
+
+@pytest.mark.parametrize("operator", sorted(RULES))
+def test_malformed_operators_are_refused(operator: str) -> None:
+    """ONNX's checker does not know these operators: whatever they lack is refused, or has no effect."""
+    (whole,) = (each for each in CASES[operator] if each.op_type == operator)
+    malformed = []
+    for count in range(len(whole.input)):
+        for sources in (whole.input[:count], ["", *whole.input[1:]], [*whole.input[:count], ""]):
+            malformed.append(onnx.NodeProto())
+            malformed[-1].CopyFrom(whole)
+            malformed[-1].input[:] = sources
+    for given in (b"\xff", 3, [2**62] * 2, numpy_helper.from_array(np.ones(3))):
+        for place in range(len(whole.attribute)):
+            malformed.append(onnx.NodeProto())
+            malformed[-1].CopyFrom(whole)
+            malformed[-1].attribute[place].CopyFrom(helper.make_attribute(whole.attribute[place].name, given))
+    for outputs in ([], [""]):
+        malformed.append(onnx.NodeProto())
+        malformed[-1].CopyFrom(whole)
+        malformed[-1].output[:] = outputs
+    for each in malformed:
+        for opset in (14, 20):
+            with contextlib.suppress(RefusalError):
+                load_model(model_of([each], opset))
+
+
+def test_a_mask_that_is_computed_from_itself_is_refused() -> None:
+    turns = [node("Cast", "n", "m", to=TensorProto.INT32), node("Cast", "m", "n", to=TensorProto.INT32)]
+    attention = fused("Attention", "x w3 b3 m", num_heads=2)
+    for nodes in (turns, turns[::-1], [node("Cast", "m", "m", to=TensorProto.INT32)]):
+        for order in ([*nodes, attention], [attention, *nodes]):
+            with pytest.raises(RefusalError):
+                load_model(model_of(order, 20))
 
 
 @pytest.mark.parametrize("operator", ["GroupQueryAttention", "QAttention", "NhwcConv"])

@@ -6,6 +6,7 @@ a step at most, and by one where the runtime looks the function up in a table of
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
+from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.rewriting.quantised import QUANTISED, with_real_numbers
 from keywright.compiler.front_ends.rewriting.runtime_operators import RuntimeOperators
 from keywright.errors import ModelRefusedError, RefusalError
@@ -354,6 +356,20 @@ def test_what_has_no_form_in_real_numbers_is_refused(name: str) -> None:
     model = case.model()
     with pytest.raises(RefusalError, match=part):
         with_real_numbers(model, case.samples)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_malformed_operators_are_refused(name: str) -> None:
+    """ONNX's checker does not know the operators of runtimes: those without their operands are refused."""
+    case = CASES[name]
+    model = case.model()
+    for index, whole in enumerate(model.graph.node):
+        for count in range(len(whole.input)):
+            malformed = onnx.ModelProto()
+            malformed.CopyFrom(model)
+            del malformed.graph.node[index].input[count:]
+            with contextlib.suppress(RefusalError):
+                with_real_numbers(load_model(malformed), case.samples)
 
 
 def network() -> tuple[onnx.ModelProto, Array]:

@@ -96,6 +96,15 @@ def test_operands_of_other_scales_are_no_pair(side: Side) -> None:
     assert vars(compiler.Program)["bootstrap_pairs"].func(program) == {5: 6}
 
 
+@pytest.mark.parametrize("entry", [0, 1])
+def test_ciphertexts_of_thin_clients_enter_alone(side: Side, entry: int) -> None:
+    """By a bootstrap of the program, or by one that is not among its own (`Program.entered`)."""
+    entering = [Instruction("bootstrap", place, (), 7, entry) for place in (0, 1)]
+    others = [Instruction("bootstrap", 2 + place, (place,), 7) for place in (0, 1)]
+    program = SimpleNamespace(instructions=(*entering, *others), operands=side.program.operands)
+    assert vars(compiler.Program)["bootstrap_pairs"].func(program) == {2: 3}
+
+
 def test_a_program_of_one_ciphertext_has_no_pairs(build: Build) -> None:
     alone = compiled(build, 1).program
     assert not alone.operands.bootstraps[0].pairs

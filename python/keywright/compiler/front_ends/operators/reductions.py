@@ -46,10 +46,10 @@ def reduce_logarithm(context: OperatorContext) -> EncryptedValue:
 def running_sum(context: OperatorContext) -> EncryptedValue:
     """Add CumSum: sums of the elements up to each one, or before it, from either end of an axis."""
     source, rank = context.encrypted(0), len(context.encrypted(0).shape)
-    axis = int(context.required_constant(1).item())
-    if not -rank <= axis < rank:
-        raise context.refuse("axis", axis, f"an axis of the shape {source.shape}")
-    axis %= rank
+    axes = context.required_constant(1).ravel().tolist()
+    if len(axes) != 1 or axes[0] not in range(-rank, rank):
+        raise context.refuse("axis", axes, f"one axis of the shape {source.shape}")
+    axis = int(axes[0]) % rank
     if axis == 0 and source.shape[0] == 1 and context.batch > 1:
         raise context.refuse("axis", axis, "axes other than 0, because samples of a batch are independent")
     length = source.shape[axis]

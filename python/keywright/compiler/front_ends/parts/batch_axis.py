@@ -142,10 +142,16 @@ def _axes(
         yield from _reduced(node, attributes, rank, constants)
 
 
+def _whole(name: str, constants: dict[str, onnx.TensorProto]) -> list[int] | None:
+    """Return the whole numbers of a constant; None if it is computed, or the importer refuses its type."""
+    array = array_of(constants[name]) if name in constants else None
+    return None if array is None or array.dtype.kind not in "iu" else list(map(int, array.ravel()))
+
+
 def _named(node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProto]) -> Iterator[int]:
     """Yield the axes that operands name: that of CumSum, and those of which Slice leaves something out; none
     if they are computed."""
-    known = [array_of(constants[n]).ravel().tolist() if n in constants else None for n in node.input[1:]]
+    known = [_whole(name, constants) for name in node.input[1:5]]
     if not known or (any(node.input[3:4]) and known[2] is None):
         return
     if node.op_type == "CumSum":
@@ -169,9 +175,10 @@ def _reduced(
     """Return the axes of a reduction; none if they are computed."""
     axes = attributes.get("axes", [])
     if len(node.input) > 1 and node.input[1]:
-        if node.input[1] not in constants:
+        named = _whole(node.input[1], constants)
+        if named is None:
             return []
-        axes = array_of(constants[node.input[1]]).ravel().tolist()
+        axes = named
     if not axes:
         return [] if attributes.get("noop_with_empty_axes", 0) else range(rank)
     return [axis % rank for axis in axes if -rank <= axis < rank]

@@ -22,8 +22,8 @@ LEAST_OPSET = 18
 """In whose operators the replacements are written, in which ReduceMean and Split take operands."""
 
 NO_CACHE = "none: export the model for whole sequences, without cached keys (use_cache=False)"
-ACTIVATED = {"HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
-"""Activations of fused operators that have attributes."""
+ACTIVATED = {"Clip": ("least", "most"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
+"""Activations whose attributes a fused convolution lists without their names."""
 
 
 class FusedOperators:
@@ -35,7 +35,7 @@ class FusedOperators:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.graph = model.graph
-        self.makers = {name: node for node in model.graph.node for name in node.output}
+        self.counted: dict[str, str] = {}  # the masks of which values are the numbers of tokens
         self.ranks = _ranks(model)
 
     def node(self, node: onnx.NodeProto) -> None:
@@ -46,6 +46,9 @@ class FusedOperators:
         """
         if node.domain != DOMAIN or node.op_type not in RULES:
             self.graph.node.append(node)
+            sums = node.op_type == "ReduceSum" and self.ranks.get(node.output[0]) == 1
+            if sums or node.op_type == "Cast":
+                self.counted[node.output[0]] = self.counted.get(node.input[0], node.input[0])
             return
         attributes = {entry.name: helper.get_attribute_value(entry) for entry in node.attribute}
         RULES[node.op_type](self, node, attributes)
@@ -103,8 +106,11 @@ class FusedOperators:
         """An operator with an activation behind it."""
         output, result = node.output[0], f"{node.output[0]}/result"
         activation = attributes.pop("activation", b"").decode()
-        given = [attributes.pop(f"activation_{name}", None) for name in ("alpha", "beta", "gamma")]
-        numbers = attributes.pop("activation_params", [each for each in given if each is not None])
+        numbers = attributes.pop("activation_params", None)
+        names = ACTIVATED.get(activation, ())
+        given = {} if numbers is None else dict(zip(names, numbers, strict=True))
+        named = [name for name in attributes if name.startswith("activation_")]
+        given |= {name.removeprefix("activation_"): attributes.pop(name) for name in named}
         inputs, own = list(node.input), dict(attributes)
         attributes.clear()
         if node.op_type == "FusedConv" and len(inputs) > 3:
@@ -114,12 +120,10 @@ class FusedOperators:
         else:
             self._add(node.op_type.removeprefix("Fused"), inputs, result, **own)
         if activation == "Clip":
-            ends = zip(("least", "most"), numbers, strict=True)
-            limits = [self._constant(f"{output}/{name}", number) for name, number in ends]
+            limits = [self._constant(f"{output}/{name}", given[name]) for name in names]
             self._add("Clip", [result, *limits], output)
         else:
-            names = zip(ACTIVATED.get(activation, ()), numbers, strict=False)
-            self._add(activation or "Identity", [result], output, **dict(names))
+            self._add(activation or "Identity", [result], output, **given)
 
     # Products
 
@@ -227,9 +231,13 @@ class FusedOperators:
         """Attention of queries, keys and values that are projected before."""
         query, key, value, bias, mask, logits, *past = [*node.input, *[""] * 6][:8]
         self._without_cache(node, *past)
-        if not key or not value:
+        if not key or not value or self.ranks.get(key, 3) != 3:
             raise unsupported_attribute(
-                node.name, node.op_type, "keys and values", "packed", "operands of their own"
+                node.name,
+                node.op_type,
+                "keys and values",
+                "packed or split",
+                "operands of their own, of 3 axes",
             )
         parts = [query, key, value]
         if bias:
@@ -256,7 +264,9 @@ class FusedOperators:
     def _attended(
         self, node: onnx.NodeProto, parts: list[str], mask: str, logits: str, attributes: dict[str, Any]
     ) -> None:
-        output, heads = node.output[0], attributes.pop("num_heads", 1)
+        output, heads = node.output[0], attributes.pop("num_heads", 0)
+        if not isinstance(heads, int) or heads < 1:
+            raise unsupported_attribute(node.name, node.op_type, "num_heads", heads, "1 or more")
         apart = self._constant(f"{output}/apart", [0, 0, heads, -1], np.int64)
         orders = ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])
         split = [self._add("Reshape", [part, apart], f"{output}/{place}") for place, part in enumerate(parts)]
@@ -287,10 +297,7 @@ class FusedOperators:
         number of tokens is read as the mask of which it is the sum."""
         if not mask:
             return ""
-        maker = self.makers.get(mask)
-        while maker is not None and maker.op_type in ("Cast", "ReduceSum"):
-            mask = maker.input[0]
-            maker = self.makers.get(mask)
+        mask = self.counted.get(mask, mask)
         axes = {2: [1, 2], 3: [1]}.get(self.ranks.get(mask, 0))
         if axes is None:
             raise unsupported_attribute(

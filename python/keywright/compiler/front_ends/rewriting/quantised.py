@@ -275,6 +275,9 @@ class _Rewriter:
         if self.rounds and source not in self.constants:
             source = self._add("Cast", [source], f"{output}/number", to=TensorProto.FLOAT)
         if self.rounds and node.input[1] not in self.constants:  # of DynamicQuantizeLinear
+            if not any(node.input[2:]):
+                allowed = "the zero point beside a computed scale"
+                raise unsupported_attribute(node.name, node.op_type, "operand 2", "absent", allowed)
             zero = self._add("Cast", [node.input[2]], f"{output}/zero", to=TensorProto.FLOAT)
             self._add("Mul", [self._add("Sub", [source, zero], f"{output}/steps"), node.input[1]], output)
             return

@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
+from keywright._reading.records import refusing
 from keywright.errors import RefusalError
 from keywright.errors.refusals.operators import unsupported_attribute
 
@@ -181,19 +182,24 @@ def with_standard_operators(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return an equivalent model in which DequantizeLinear and QuantizeLinear surround what was quantised.
 
     Raises:
-        RefusalError: an operator has attributes without such a form.
+        RefusalError: an operator has attributes without such a form, or lacks operands.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
     del result.graph.node[:]
     nodes: list[onnx.NodeProto] = []
     rewriter = RuntimeOperators(nodes)
-    for node in model.graph.node:
-        rewriter.node(node)
+    with refusing("a valid ONNX model", RefusalError, code="model"):
+        for node in model.graph.node:
+            rewriter.node(node)
     result.graph.node.extend(nodes)
     opset = next((entry for entry in result.opset_import if entry.domain in ("", "ai.onnx")), None)
     if opset is None or opset.version < LEAST_OPSET:
         result = converted(result, LEAST_OPSET, "a quantised model")
+    try:
+        onnx.checker.check_model(result)  # which does not know the operators of runtimes
+    except onnx.checker.ValidationError as error:
+        raise RefusalError(f"not a valid ONNX model: {error}; export the model again") from error
     return result
 
 

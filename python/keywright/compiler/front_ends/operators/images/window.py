@@ -49,11 +49,12 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
     for name, value in given.items():
         if len(value) != (2 * rank if name == "pads" else rank):
             raise context.refuse(name, value, f"values for {rank} spatial axes")
+        least = 0 if name == "pads" else 1
+        if min(value, default=least) < least:
+            raise context.refuse(name, value, f"values of at least {least}")
     if rank == 1:
         kernel, strides, dilations = [1, *kernel], [1, *strides], [1, *dilations]
         pads = [0, pads[0], 0, pads[1]]
-    if any(pad < 0 for pad in pads):
-        raise context.refuse("pads", pads, "values of at least 0")
     axes = []
     for axis in range(2):
         size, stride, extent = sizes[axis], strides[axis], (kernel[axis] - 1) * dilations[axis] + 1
