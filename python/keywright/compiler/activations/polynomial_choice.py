@@ -30,7 +30,7 @@ from .answers import answer_differences, answer_ranges, largest_change, shares_o
 from .fit import Fit
 from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
-from .spread import half_range_of, spread_of
+from .spread import half_range_of, spread_of, without_outliers
 
 LOOSEST_CHANGE = 1.0
 """Bound on the change of an output, as a share of the largest output, if only the share of equal predictions
@@ -126,11 +126,9 @@ class Requirement:
     def of(fit: Fit, run: ExactRun, part: ClientPart | None) -> "Requirement":
         """Return the requirements of a fit, or the default ones. An output is judged by half of its own range
         without outliers: its distance from 0 may be a constant, and others may have another unit. Scores of
-        labels are compared with each other, and judged by the largest of them."""
-        outputs = run.outputs
-        largest, each = float(np.abs(outputs).max(initial=0.0)), _sizes(run)
-        if outputs.shape[1] == 1:
-            largest = float(each[0])
+        labels are compared with each other, and judged by the largest of them, without outliers."""
+        outputs, each = run.outputs, _sizes(run)
+        largest = float(np.abs(outputs).max(initial=0.0))
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
             most = DEFAULT_CHANGE * each
@@ -138,7 +136,8 @@ class Requirement:
                 most = np.minimum(most, DEFAULT_SHARE * spread_of(outputs))
             answers = answer_ranges(part, outputs) if outputs.size and part is not None else {}
             own = run.labels is not None and outputs.size and not run.scores
-            size = np.abs(outputs).max(axis=0) if own else largest
+            sizes = np.abs(without_outliers(outputs)).max(axis=0, initial=0.0)
+            size = each[0] if outputs.shape[1] == 1 else sizes if own else sizes.max(initial=0.0)
             return Requirement(1.0, most, share * size, answers)
         error = LOOSEST_CHANGE * largest if fit.error is None else (1 - ENCRYPTED_SHARE) * fit.error
         return Requirement(fit.accuracy or 0.0, error)
@@ -153,10 +152,9 @@ def answer_share(accuracy: float | None) -> float:
 def _sizes(run: ExactRun) -> Vector:
     """Return the size by which changes of each output are judged, (outputs,)."""
     outputs = run.outputs
-    largest = float(np.abs(outputs).max(initial=0.0))
     if not len(outputs) or run.scores:
-        return np.full(outputs.shape[1], largest)
-    ranges = half_range_of(outputs)
+        return np.full(outputs.shape[1], np.abs(without_outliers(outputs)).max(initial=0.0))
+    ranges, largest = half_range_of(outputs), float(np.abs(outputs).max(initial=0.0))
     return np.where(ranges > 0, np.minimum(ranges, largest), largest)
 
 

@@ -58,6 +58,11 @@ def outliers_of(samples: Vector) -> tuple[NDArray[np.int64], float]:
     return rows, float(furthest[rows].max(initial=0.0))
 
 
+def without_outliers(values: Vector) -> Vector:
+    """Return the rows that are no outliers, (rows, columns)."""
+    return np.delete(values, outliers_of(values)[0], axis=0) if len(values) else values
+
+
 def _half_distance(values: Vector) -> Vector:
     """Return half the distance of the quantiles of each column; 0 if rounding could be all of it."""
     low, high = np.quantile(values, QUANTILES, axis=0)

@@ -422,6 +422,25 @@ def test_a_quantised_network_is_compiled_as_the_runtime_runs_it(how: str, tmp_pa
     assert kw.load(tmp_path / "folder").report.fit == report
 
 
+def test_rounding_is_judged_by_what_an_output_varies() -> None:
+    """Steps of a half, of values around a hundred, are no sixteenth of the largest."""
+    constants = {
+        "w": np.ones((4, 1), np.float32),
+        "b": np.float32(100),
+        "u": np.float32(0.5),
+        "z": np.uint8(0),
+    }
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b", "e"), node("QuantizeLinear", "e u z", "q")]
+    samples = np.random.default_rng(18).normal(size=(200, 4)).astype(np.float32) / 2
+    model = Case(nodes, constants=constants, grid=False).model()
+    _, rounding = with_real_numbers(model, samples)
+    assert rounding is not None
+    assert rounding.largest_change < DEFAULT_CHANGE * rounding.largest_output
+    assert 0.05 < rounding.share < 0.25
+    (warning,) = kw.compile(model, samples).report.warnings
+    assert f"integers, an output changes by {rounding.share:.3g} times half of its range" in warning
+
+
 def test_a_model_of_bytes_takes_them_as_numbers() -> None:
     coarse = np.float32(16)
     case = replace(CASES["QLinearMatMul"], constants=PRODUCT | {"u": coarse})

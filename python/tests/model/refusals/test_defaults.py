@@ -13,7 +13,7 @@ from keywright.program.operands.normalisation import HEADROOM
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB
-from sklearn.neural_network import MLPRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from tests.matrices import cells
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -95,6 +95,28 @@ def test_features_that_are_compared_with_a_number(binary: bool) -> None:
     assert np.array_equal(answers["output_label"].ravel(), model.predict(samples[:16]))
     if binary:
         assert np.abs(answers["output_probability"] - model.predict_proba(samples[:16])).max() < 0.1
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("factor", [100.0, 1e4])
+def test_outliers_do_not_widen_what_a_classifier_may_change(classes: int, factor: float) -> None:
+    """One row, 10,000 times as large as others, made every margin a small one, and every probability seem to
+    jump: 62 % of the labels differed, with a warning alone."""
+    rng = np.random.default_rng(35)
+    samples = rng.normal(size=(200, 4))
+    labels = np.digitize(samples @ [1.0, -0.5, 2.0, 0.3], [0.0, 2.0][: classes - 1])
+    model = MLPClassifier(hidden_layer_sizes=(6,), max_iter=60, random_state=1).fit(samples, labels)
+    calibration = samples.copy()
+    calibration[7] *= factor
+    if factor > 1000:
+        with pytest.raises(ModelRefusedError) as caught:
+            kw.compile(model, calibration)
+        assert caught.value.codes == {"accuracy"}
+        return
+    compiled = kw.compile(model, calibration)
+    answers = compiled.answers(compiled.simulate(samples).outputs)
+    assert np.abs(answers["output_probability"] - model.predict_proba(samples)).max() < 0.1
 
 
 def test_means_of_steps_that_are_no_padding() -> None:

@@ -16,6 +16,7 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from keywright.compiler.activations.spread import half_range_of
 from keywright.errors import RefusalError
 from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.fit_report import OutputDifference
@@ -427,4 +428,16 @@ def _difference(real: list[list[Array]], rounded: list[list[Array]]) -> OutputDi
             equal.append(all(np.argmax(a) == np.argmax(b) for a, b in scores))
     every = np.concatenate(changes)
     share = float(np.mean(equal)) if predicted else None
-    return OutputDifference(float(every.max()), float(every.mean()), largest, share)
+    each = _of_half_range(real, rounded)
+    return OutputDifference(float(every.max()), float(every.mean()), largest, share, share=each)
+
+
+def _of_half_range(real: list[list[Array]], rounded: list[list[Array]]) -> float:
+    """Return the largest change of a floating-point output, as a share of half its range."""
+    largest = 0.0
+    for own, other in zip(zip(*real, strict=True), zip(*rounded, strict=True), strict=True):
+        left, right = (np.stack([np.ravel(array) for array in arrays]) for arrays in (own, other))
+        if right.dtype.kind == "f":
+            halves, changes = half_range_of(right.astype(np.float64)), np.abs(left - right).max(axis=0)
+            largest = max(largest, float((changes[halves > 0] / halves[halves > 0]).max(initial=0.0)))
+    return largest
