@@ -102,6 +102,21 @@ def require_inferable(model: onnx.ModelProto) -> None:
             _require_short(value)
 
 
+def inferred(model: onnx.ModelProto, *, strict: bool = False) -> onnx.GraphProto:
+    """Return the graph of a model with the shapes that onnx infers. It follows vectors of integers entry by
+    entry, so their lengths are inferred before.
+
+    Raises:
+        RefusalError: a vector of integers is too long to be followed.
+        onnx.shape_inference.InferenceError, ValueError: the model contradicts itself.
+    """
+    lengths = onnx.shape_inference.infer_shapes(model, strict_mode=strict).graph
+    makers = {name: node.name for node in lengths.node for name in node.output}
+    for value in [*lengths.input, *lengths.value_info, *lengths.output]:
+        _require_short(value, makers.get(value.name, ""))
+    return onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True).graph
+
+
 def _require_attribute(node: onnx.NodeProto, entry: onnx.AttributeProto) -> None:
     name, text = node.name or ", ".join(node.output), entry.s.decode(errors="replace")
     if (node.op_type, entry.name) == ("Einsum", "equation") and not EQUATION.fullmatch(text.replace(" ", "")):
@@ -112,11 +127,12 @@ def _require_attribute(node: onnx.NodeProto, entry: onnx.AttributeProto) -> None
         raise unsupported_attribute(name, node.op_type, "num_outputs", entry.i, allowed)
 
 
-def _require_short(value: onnx.ValueInfoProto) -> None:
+def _require_short(value: onnx.ValueInfoProto, node: str = "") -> None:
     kind = value.type.tensor_type
     sizes = [axis.dim_value for axis in kind.shape.dim]
     if kind.elem_type in INTEGERS and len(sizes) == 1 and sizes[0] > MAX_INTEGERS:
         raise RefusalError(
-            f"{value.name!r} is a vector of {sizes[0]} integers, and at most {MAX_INTEGERS} are followed",
+            f"{f'the result of node {node!r}' if node else repr(value.name)} is a vector of {sizes[0]} integers, "
+            f"and at most {MAX_INTEGERS} are followed",
             code="size",
         )

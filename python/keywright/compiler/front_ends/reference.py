@@ -12,6 +12,7 @@ from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import RefusalError
 from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.client.small_model import gather_elements, opset_of, own_step
+from keywright.program.stored_tensors import inferred
 
 Array = NDArray[Any]
 
@@ -124,10 +125,12 @@ class Reference:
             known.initializer.append(_shape_only(source, array))
         try:
             model = onnx.helper.make_model(known, opset_imports=self._opsets)
-            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True, strict_mode=True).graph
+            results = inferred(model, strict=True).output
+        except RefusalError:
+            raise
         except Exception as error:
             raise RefusalError(f"node {name!r}: shapes do not match: {error}") from error
-        for value_info in inferred.output:
+        for value_info in results:
             tensor = value_info.type.tensor_type
             sizes = [dimension.dim_value for dimension in tensor.shape.dim]
             if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -137,12 +138,33 @@ def test_shapes_that_onnx_would_infer_without_end(build: Build, tmp_path: Path, 
     assert "'wide'" in reasons[0][1]
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        node("ConstantOfShape", ["large"], ["c"], value=numpy_helper.from_array(np.ones(1, np.int64))),
+        node("Expand", ["unit", "large"], ["c"]),
+        node("Tile", ["unit", "large"], ["c"]),
+        node("Range", ["zero", "many", "step"], ["c"]),
+    ],
+    ids=lambda first: first.op_type,
+)
+def test_long_vectors_of_integers_are_not_followed(
+    build: Build, tmp_path: Path, first: onnx.NodeProto
+) -> None:
+    entries = {"large": [1 << 36], "unit": [1], "zero": 0, "many": 1 << 36, "step": 1}
+    used = {name: np.asarray(entries[name], np.int64) for name in first.input}
+    unread = [first, node("Cast", ["c"], ["u"], to=TensorProto.INT32)]
+    reasons = refused(build([*unread, node("Relu", ["x"], ["y"])], (4,), used), tmp_path)
+    assert [name for name, _ in reasons] == ["size"]
+    assert "'c'" in reasons[0][1]
+
+
 @pytest.mark.parametrize("operator", ["AveragePool", "Conv", "ConvTranspose"])
 @pytest.mark.parametrize("name", ["strides", "dilations", "kernel_shape"])
 @pytest.mark.parametrize("size", [0, -1, -(1 << 62)])
 def test_windows_without_size(build: Build, operator: str, name: str, size: int) -> None:
     weights = {} if operator == "AveragePool" else {"w": np.ones((1, 1, 2, 2), np.float32)}
-    given = {"kernel_shape": [2, 2], name: [1, size]}
+    given: dict[str, Any] = {"kernel_shape": [2, 2], name: [1, size]}
     model = build([node(operator, ["x", *weights], ["y"], **given)], (1, 8, 8), weights)
     model.opset_import[0].version = 19
     with pytest.raises(ModelRefusedError):

@@ -8,7 +8,7 @@ import onnx
 
 from keywright.errors.network import RefusalError
 from keywright.program.client.small_model import FLATTENS_BEFORE, ROWS, opset_of
-from keywright.program.stored_tensors import array_of
+from keywright.program.stored_tensors import array_of, inferred
 
 BATCH = "keywright/batch"
 """Name of the axis of samples where the model gives it none."""
@@ -59,7 +59,7 @@ def require_independent(model: onnx.ModelProto) -> None:
     for value in named.graph.output:
         value.type.tensor_type.ClearField("shape")
     try:
-        graph = onnx.shape_inference.infer_shapes(named, data_prop=True).graph
+        graph = inferred(named)
     except (onnx.shape_inference.InferenceError, ValueError):
         return  # the importer reports what is wrong
     shapes = {

@@ -9,6 +9,7 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.compiler.front_ends.rewriting.decomposed_operators import drop_unread
+from keywright.program.stored_tensors import inferred
 
 COMPARED = frozenset(["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
 
@@ -35,7 +36,7 @@ def broadcast_comparisons(
         return False
     shapes = {
         value.name: tuple(axis.dim_value or 1 for axis in value.type.tensor_type.shape.dim)
-        for value in onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info
+        for value in inferred(model).value_info
     }
     for node in nodes:
         if node.op_type not in COMPARED | {"Equal"}:

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from keywright.program.stored_tensors import array_of
+from keywright.program.stored_tensors import array_of, inferred
 
 PASSING = ("Expand", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 """Operators between a reduction and the value that it is broadcast to."""
@@ -124,7 +124,7 @@ def _shapes(model: onnx.ModelProto) -> dict[str, list[object]]:
     """Return sizes, or names of sizes, of values; none if the model contradicts itself, which the importer
     reports."""
     try:
-        graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+        graph = inferred(model)
     except (onnx.shape_inference.InferenceError, ValueError):
         return {}
     values = [*graph.input, *graph.value_info, *graph.output]
