@@ -41,7 +41,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         options = parser(arguments[0]).read(arguments)
-    except UsageError as error:
+    except (UsageError, KeywrightError) as error:  # the command needs a library that is not installed
         Terminal(json="--json" in arguments).error(failure(error))
         return FAILED
     command = f"keywright {command_name_of(options)}"

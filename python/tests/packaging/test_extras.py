@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections import defaultdict
@@ -111,3 +112,15 @@ def test_the_page_on_installing_lists_them() -> None:
         for name in names(requirements):
             title = titles.get(name, name).lower()
             assert title in listed[extra].lower(), f"the row of {extra} does not name {name}"
+
+
+def test_a_command_without_its_libraries_says_which_to_install() -> None:
+    """`keywright serve` ended in a traceback: its module is imported before the command runs."""
+    script = "import sys; sys.modules['starlette'] = None; from keywright.cli import main; "
+    ran = subprocess.run(
+        [sys.executable, "-c", script + "sys.exit(main(['serve', 'model']))"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert "pip install 'keywright[serve]'" in ran.stderr
