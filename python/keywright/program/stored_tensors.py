@@ -97,9 +97,7 @@ def require_inferable(model: onnx.ModelProto) -> None:
         for node in graph.node:
             for each in node.attribute:
                 _require_attribute(node, each)
-        values = [*graph.input, *graph.output] if isinstance(graph, onnx.GraphProto) else []
-        for value in [*values, *graph.value_info]:
-            _require_short(value)
+        _require_short(graph)
 
 
 def inferred(model: onnx.ModelProto, *, strict: bool = False) -> onnx.GraphProto:
@@ -110,10 +108,7 @@ def inferred(model: onnx.ModelProto, *, strict: bool = False) -> onnx.GraphProto
         RefusalError: a vector of integers is too long to be followed.
         onnx.shape_inference.InferenceError, ValueError: the model contradicts itself.
     """
-    lengths = onnx.shape_inference.infer_shapes(model, strict_mode=strict).graph
-    makers = {name: node.name for node in lengths.node for name in node.output}
-    for value in [*lengths.input, *lengths.value_info, *lengths.output]:
-        _require_short(value, makers.get(value.name, ""))
+    _require_short(onnx.shape_inference.infer_shapes(model, strict_mode=strict).graph)
     return onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True).graph
 
 
@@ -127,12 +122,14 @@ def _require_attribute(node: onnx.NodeProto, entry: onnx.AttributeProto) -> None
         raise unsupported_attribute(name, node.op_type, "num_outputs", entry.i, allowed)
 
 
-def _require_short(value: onnx.ValueInfoProto, node: str = "") -> None:
-    kind = value.type.tensor_type
-    sizes = [axis.dim_value for axis in kind.shape.dim]
-    if kind.elem_type in INTEGERS and len(sizes) == 1 and sizes[0] > MAX_INTEGERS:
-        raise RefusalError(
-            f"{f'the result of node {node!r}' if node else repr(value.name)} is a vector of {sizes[0]} integers, "
-            f"and at most {MAX_INTEGERS} are followed",
-            code="size",
-        )
+def _require_short(graph: onnx.GraphProto | onnx.FunctionProto) -> None:
+    makers = {name: node.name for node in graph.node for name in node.output}
+    values = [*graph.input, *graph.output] if isinstance(graph, onnx.GraphProto) else []
+    for value in [*values, *graph.value_info]:
+        kind = value.type.tensor_type
+        sizes = [axis.dim_value for axis in kind.shape.dim]
+        if kind.elem_type in INTEGERS and len(sizes) == 1 and sizes[0] > MAX_INTEGERS:
+            name = makers.get(value.name, "")
+            what = f"the result of node {name!r}" if name else repr(value.name)
+            text = f"{what} is a vector of {sizes[0]} integers, and at most {MAX_INTEGERS} are followed"
+            raise RefusalError(text, code="size")
