@@ -172,7 +172,6 @@ LARGE = {
         ],
         {"shape": np.array([-1, 1]), "row": np.ones(1 << 9, np.float32)},
     ),
-    "many outputs": of([helper.make_node("Split", ["x"], ["y"], axis=1, num_outputs=1 << 40)]),
 }
 
 
