@@ -42,7 +42,7 @@ ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "OneHot": [{"axis": axis} for axis in (-1, 0)],
     "OneHotEncoder": [{"cats_int64s": list(range(count))} for count in (1, 5, 50)],
     "Scaler": [{"offset": [0.0] * count, "scale": [1.0] * count} for count in (1, 3, 4, 40)],
-    "Split": [{"num_outputs": count} for count in (1, 2, 50)],
+    "Split": [{"num_outputs": count} for count in (1, 2)],
     "SVMClassifier": [
         {
             "classlabels_ints": [0, 1],
