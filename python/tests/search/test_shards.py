@@ -102,20 +102,25 @@ def test_a_shard_in_a_process_answers_the_same(tmp_path: Path) -> None:
         search.IndexProcess(tmp_path / "none")
 
 
-def test_a_killed_process_of_an_index_is_replaced(tmp_path: Path) -> None:
+def asked(folder: Path) -> tuple[bytes, bytes, bytes]:
+    """Save an index, and return a query of it, its keys and the answer."""
     index = parts()[0]
-    index.save(tmp_path / "shard")
+    index.save(folder)
     client = search.Client(index.directory())
-    query, keys = client.query(QUERY), client.keys()
-    expected = index.answer(query.data, keys)
+    data, keys = client.query(QUERY).data, client.keys()
+    return data, keys, index.answer(data, keys)
+
+
+def test_a_killed_process_of_an_index_is_replaced(tmp_path: Path) -> None:
+    data, keys, expected = asked(tmp_path / "shard")
     with search.IndexProcess(tmp_path / "shard", threads=1) as process:
         shards = search.Shards([process])
         for ask in (process.answer, shards.answer):
             (number,) = process._process._processes
             os.kill(number, signal.SIGKILL)
             with pytest.raises(EvaluationError, match="has ended"):
-                ask(query.data, keys)
-            assert ask(query.data, keys) == expected
+                ask(data, keys)
+            assert ask(data, keys) == expected
     with pytest.raises(RuntimeError):
         process.directory()
 
@@ -147,20 +152,16 @@ def test_a_call_waits_for_its_turn_before_its_limit_begins(
 
 def test_a_stopped_process_of_an_index_is_replaced(tmp_path: Path) -> None:
     """It kept its caller, and the one that closed it, for ever; also with more bytes than its pipe takes."""
-    index = parts()[0]
-    index.save(tmp_path / "shard")
-    client = search.Client(index.directory())
-    query, keys = client.query(QUERY), client.keys()
-    expected = index.answer(query.data, keys)
+    data, keys, expected = asked(tmp_path / "shard")
     with search.IndexProcess(tmp_path / "shard", threads=1) as process:
-        assert process.answer(query.data, keys) == expected
+        assert process.answer(data, keys) == expected
         (number,) = process._process._processes
         process._limit = 0.5
         os.kill(number, signal.SIGSTOP)
         with pytest.raises(EvaluationError, match="no answer within"):
-            process.answer(query.data, keys)
+            process.answer(data, keys)
         process._limit = 600.0
-        assert process.answer(query.data, keys) == expected
+        assert process.answer(data, keys) == expected
         (number,) = process._process._processes
         process._limit = 0.5
         os.kill(number, signal.SIGSTOP)

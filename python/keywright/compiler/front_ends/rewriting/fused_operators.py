@@ -12,11 +12,10 @@ import onnx
 from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper
 
-from keywright.errors import RefusalError
 from keywright.errors.refusals.operators import unsupported_attribute
 
 from .decomposed_operators import drop_unread
-from .runtime_operators import DOMAIN, converted
+from .runtime_operators import DOMAIN, converted, ranks_of
 
 LEAST_OPSET = 18
 """In whose operators the replacements are written, in which ReduceMean and Split take operands."""
@@ -36,7 +35,7 @@ class FusedOperators:
     def __init__(self, model: onnx.ModelProto) -> None:
         self.graph = model.graph
         self.counted: dict[str, str] = {}  # the masks of which values are the numbers of tokens
-        self.ranks = _ranks(model)
+        self.ranks = ranks_of(model)
 
     def node(self, node: onnx.NodeProto) -> None:
         """Append the replacement of a node, or the node if it has none.
@@ -364,16 +363,3 @@ def with_operators_apart(model: onnx.ModelProto) -> onnx.ModelProto:
         rewriter.node(node)
     drop_unread(result.graph)
     return result
-
-
-def _ranks(model: onnx.ModelProto) -> dict[str, int]:
-    """Return the number of axes of the values for which it can be inferred."""
-    try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except (onnx.shape_inference.InferenceError, ValueError) as error:
-        raise RefusalError(f"shapes do not fit: {error}") from error
-    ranks = {each.name: len(each.dims) for each in graph.initializer}
-    for value in [*graph.input, *graph.value_info, *graph.output]:
-        if value.type.tensor_type.HasField("shape"):
-            ranks[value.name] = len(value.type.tensor_type.shape.dim)
-    return ranks

@@ -23,7 +23,7 @@ from keywright.program.fit_report import OutputDifference
 from keywright.program.stored_tensors import array_of
 
 from .decomposed_operators import drop_unread
-from .runtime_operators import RuntimeOperators, with_standard_operators
+from .runtime_operators import RuntimeOperators, ranks_of, with_standard_operators
 
 QUANTISED = frozenset(
     ["ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QuantizeLinear"]
@@ -141,7 +141,7 @@ class _Rewriter:
     ) -> None:
         self.model, self.ranges, self.rounds = model, ranges, rounds
         self.constants = _constants(model)
-        self.ranks = _ranks(model)
+        self.ranks = ranks_of(model)
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
         self.quantisers: dict[str, tuple[_Quantiser, str]] = {}
@@ -359,20 +359,6 @@ def _constants(model: onnx.ModelProto) -> dict[str, Array | None]:
         elif node.input and all(name in table for name in node.input if name):
             table.update(dict.fromkeys(node.output))
     return table
-
-
-def _ranks(model: onnx.ModelProto) -> dict[str, int]:
-    try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except (onnx.shape_inference.InferenceError, ValueError) as error:
-        raise RefusalError(f"shapes do not fit: {error}") from error
-    values = [*graph.input, *graph.value_info, *graph.output]
-    ranks = {
-        value.name: len(value.type.tensor_type.shape.dim)
-        for value in values
-        if value.type.tensor_type.HasField("shape")
-    }
-    return {**ranks, **{tensor.name: len(tensor.dims) for tensor in graph.initializer}}
 
 
 def _samples(model: onnx.ModelProto, calibration: ArrayLike) -> list[Array] | None:

@@ -219,3 +219,20 @@ def converted(model: onnx.ModelProto, opset: int, kind: str) -> onnx.ModelProto:
             f"{kind} of an opset below {opset} cannot be converted ({error}); export it with opset {opset} "
             "or later"
         ) from error
+
+
+def ranks_of(model: onnx.ModelProto) -> dict[str, int]:
+    """Return the number of axes of the values for which it can be inferred.
+
+    Raises:
+        RefusalError: the model contradicts itself.
+    """
+    try:
+        graph = onnx.shape_inference.infer_shapes(model).graph
+    except (onnx.shape_inference.InferenceError, ValueError) as error:
+        raise RefusalError(f"shapes do not fit: {error}") from error
+    ranks = {each.name: len(each.dims) for each in graph.initializer}
+    for value in [*graph.input, *graph.value_info, *graph.output]:
+        if value.type.tensor_type.HasField("shape"):
+            ranks[value.name] = len(value.type.tensor_type.shape.dim)
+    return ranks
