@@ -93,8 +93,8 @@ class ArrayLayout:
         for (name, array), (_, _, dtype) in zip(arrays.items(), self.entries, strict=True):
             if array.dtype.kind == "f" and np.dtype(dtype).kind != "f":
                 raise AggregationError(
-                    f"array {name!r} was received as {dtype} and is {array.dtype} after training: its average "
-                    "would be rounded to integers; begin with an array of floats",
+                    f"array {name!r} was received as {dtype} and is {array.dtype} after training: its "
+                    "average would be rounded to integers; begin with an array of floats",
                     code="types",
                     client=client,
                     found=str(array.dtype),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keywright._copies import Unpicklable
 from keywright._core import SumKey
-from keywright.errors import AggregationError, EncodeError, ParameterError
+from keywright.errors import AggregationError, EncodeError, FormatError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
 from keywright.federated.records import (
@@ -151,8 +151,8 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
     """
     if not record:
         raise FormatError(
-            "the record has no arrays: in no round of the run were there enough usable updates, so the model is "
-            "the one that it began with; the strategy's refusals and its log say why"
+            "the record has no arrays: no round of the run had enough usable updates, so the model is the one "
+            "that it began with; the strategy's refusals and its log say why"
         )
     if not is_encrypted(record):
         return to_numpy(record)
