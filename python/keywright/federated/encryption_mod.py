@@ -151,7 +151,7 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
     """
     if not record:
         raise FormatError(
-            "the record has no arrays: no round of the run had enough usable updates, so the model is the one "
+            "the record has no arrays: no round had enough usable updates, so the model is the one "
             "that it began with; the strategy's refusals and its log say why"
         )
     if not is_encrypted(record):
