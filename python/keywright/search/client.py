@@ -270,9 +270,7 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
         ids, integers = self._decrypted(answer)
         scores = self._directories[0].quantisation.scores(integers, self._factor)
         ranks = scores if self.metric == "euclidean" else -integers
-        limit = np.partition(ranks, k - 1)[k - 1]
-        candidates = np.flatnonzero(ranks <= limit)
-        best = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
+        best = nearest(ranks, k)
         return ids[best], scores[best]
 
     def require_count(self, k: int) -> None:
@@ -336,3 +334,11 @@ def _shards(data: bytes) -> list[Directory]:
             code="field",
         )
     return directories
+
+
+def nearest(ranks: NDArray[np.generic], k: int) -> NDArray[np.int64]:
+    """Return the places of the k smallest numbers, smallest first, equal ones in their order."""
+    limit = np.partition(ranks, k - 1)[k - 1]
+    candidates = np.flatnonzero(ranks <= limit)
+    best: NDArray[np.int64] = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
+    return best
