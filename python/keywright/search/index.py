@@ -191,7 +191,7 @@ class Index(
         ParameterError: the quantisation is for encrypted vectors.
     """
 
-    FORMAT, _KIND = "keywright-search-index-2", "a search index"
+    FORMAT, _KIND = "keywright-search-index-3", "a search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> SearchIndex:

@@ -454,11 +454,19 @@ def test_directories_are_read_strictly() -> None:
         search.Client(data).update(other.directory())
 
 
-@pytest.mark.parametrize("field", ["revision", "dimension", "levels"])
+@pytest.mark.parametrize("field", ["dimension", "levels"])
 @pytest.mark.parametrize("value", [-1, -(1 << 63), 1 << 63, 1 << 70, True, 1.0, "1", None])
 def test_integers_of_a_directory_have_bounds(field: str, value: object) -> None:
     directory = search.Index.of(STORED).directory()
-    assert len(search.Client(edited(directory, revision=(1 << 63) - 1))) == 300
+    with pytest.raises(FormatError):
+        search.Client(edited(directory, None, **{field: value}))
+
+
+@pytest.mark.parametrize("field", ["index", "revision"])
+@pytest.mark.parametrize("value", ["", "00" * 15, "00" * 17, "x" * 32, 1, None])
+def test_index_and_revision_of_a_directory_have_16_bytes(field: str, value: object) -> None:
+    directory = search.Index.of(STORED).directory()
+    assert len(search.Client(edited(directory, None, **{field: "00" * 16}))) == 300
     with pytest.raises(FormatError):
         search.Client(edited(directory, None, **{field: value}))
 
