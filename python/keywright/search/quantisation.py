@@ -281,7 +281,8 @@ class Quantisation(Stated):
         distance from the nearest other vector by that distance or more. Of many vectors, it is the share of a
         sample. Equal vectors, and for cosines those of one direction, count as one."""
         array = as_vectors(vectors)
-        sample = np.random.default_rng(0).permutation(len(array))[:SAMPLED]
+        count = min(len(array), SAMPLED)
+        sample = np.random.default_rng(0).choice(len(array), count, replace=False)
         rows = self._scaled(array[sample], 0)
         if self.metric == "cosine":
             rows = rows.round(9)  # Directions of multiples differ in their last bits.
