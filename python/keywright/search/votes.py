@@ -204,7 +204,9 @@ def from_estimator(
         raise SearchError(f"{name} {why}; {way}", code="estimator")
     vectors = np.asarray(vectors, np.float64)
     most = largest_levels(vectors.shape[1], metric)
-    index = Index.of(vectors, metric=metric, levels=most if levels is None else levels, radius=radius)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # predictions are judged instead of neighbours
+        index = Index.of(vectors, metric=metric, levels=most if levels is None else levels, radius=radius)
     _require_same(estimator, vectors, vote, metric)
     samples, left_out = _samples(vectors, calibration, centres=not hasattr(estimator, "_fit_X"))
     vote = replace(vote, agreement=_agreement(index.quantisation, vectors, vote, samples, left_out))
