@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 Opcode = Literal[
     "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level",
-    "switch_ring", "bootstrap",
+    "switch_ring", "bootstrap", "add_both", "conjugate", "join", "real", "imaginary",
 ]  # fmt: skip
 OPCODES: tuple[Opcode, ...] = get_args(Opcode)
 
