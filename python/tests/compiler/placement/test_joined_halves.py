@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -106,8 +107,8 @@ def test_halves_have_the_results_of_the_program_for_one(case: Case) -> None:
 
 def test_maps_are_as_many_as_for_one_half(case: Case) -> None:
     one, joined = (Counter(step.opcode for step in each.instructions) for each in (case.one, case.joined))
-    same = ("linear_transform", "rotate")
-    twice = ("input", "mul", "polynomial", "bootstrap")
+    same: tuple[Opcode, ...] = ("linear_transform", "rotate")
+    twice: tuple[Opcode, ...] = ("input", "mul", "polynomial", "bootstrap")
     assert all(joined[opcode] == one[opcode] for opcode in same)
     assert all(joined[opcode] == 2 * one[opcode] for opcode in twice)
     assert joined["conjugate"] == joined["real"] == joined["imaginary"]
@@ -143,7 +144,7 @@ def test_files_keep_halves_apart(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"parts": 4}, {"parts": 2, "batch": 1}, {"parts": 1}], ids=str)
-def test_other_parts_are_refused(residual: Case, changes: dict[str, int]) -> None:
+def test_other_parts_are_refused(residual: Case, changes: dict[str, Any]) -> None:
     program = residual.joined
     layout = replace(program.input.layout, **changes)
     changed = replace(program, input=replace(program.input, layout=layout))
