@@ -169,7 +169,6 @@ def _of_batches(
     prices = _middle_prices(target, costs)
     kept: dict[tuple[int, int], tuple[Arrangement, Problem]] = {}
     least, first, most = target.batch_range(largest_tensor(graph))
-
     joinable = any(option.pairs for option in options)
 
     def arranged(batch: int) -> Arrangement:
