@@ -33,6 +33,8 @@ RECORDS = {
     "PLANNED": "*-speed-planned/networks.jsonl",
     "BATCHES_8": "*-speed-batches/within_8gb.jsonl",
     "BATCHES": "*-speed-batches/networks.jsonl",
+    "JOINED_8": "*-speed-joined/within_8gb.jsonl",
+    "JOINED": "*-speed-joined/networks.jsonl",
     "PEERS": "*-speed-peers/rotations.jsonl",
     "THREADS": "*-speed-threads/bootstraps.jsonl",
     "LENET": "*-speed-lenet/networks.jsonl",
@@ -40,8 +42,8 @@ RECORDS = {
 }
 """Names of records in the text: of bootstraps; of programs and bootstraps that were planned with the former
 preset of 12 levels and with the one that replaced it; of batches that were planned without pairs and with,
-within 8 GB and without a limit; of operations beside peers; of bootstraps on one and two threads; of a LeNet
-by batch; and of the steps before a run."""
+within 8 GB and without a limit, and the same with joined halves; of operations beside peers; of bootstraps on
+one and two threads; of a LeNet by batch; and of the steps before a run."""
 
 
 def last_records(folder: Path) -> dict[str, Path]:
@@ -51,7 +53,7 @@ def last_records(folder: Path) -> dict[str, Path]:
 
 def page(records: Mapping[str, Path]) -> str:
     """Return the page with the figures of the records."""
-    rows, planned, limited, batches, peers, threads, lenet, setup = (
+    rows, planned, limited, batches, joined_limited, joined, peers, threads, lenet, setup = (
         [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
         for name in RECORDS
     )
@@ -64,7 +66,8 @@ def page(records: Mapping[str, Path]) -> str:
         "network bootstraps": variants(planned, each=True),
         "planned": planned_programs(planned),
         "batches": planned_programs(batches),
-        "limited": planned_programs(limited),
+        "joined": planned_programs([*batches, *joined]),
+        "joined limited": planned_programs([*limited, *joined_limited]),
         "peers": beside_lattigo(peers),
         "threads": by_threads(threads),
         "lenet": by_batch(lenet),
@@ -219,12 +222,13 @@ def bootstraps(place: Mapping[str, Any]) -> int:
 
 
 def planned_programs(rows: Sequence[Row]) -> list[str]:
-    """Return the work of whole programs before and after a change, in the order of the rows."""
+    """Return the work of whole programs before and after changes: of the first row of each, and of the
+    last."""
     programs: dict[tuple[str, int], list[Row]] = {}
     for row in (row for row in rows if row["kind"] == "planned"):
         programs.setdefault((row["network"], row["batch"]), []).append(row)
     cells = []
-    for (network, batch), (before, after) in programs.items():
+    for (network, batch), (before, *_, after) in programs.items():
         cells.append(
             [
                 f"{NAMES[network]}, {batch} image{'s' * (batch > 1)}",

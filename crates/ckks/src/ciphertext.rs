@@ -168,6 +168,13 @@ impl Ciphertext {
         self
     }
 
+    /// The same ciphertext of values that are real, so that imaginary parts are errors. The caller vouches for it.
+    #[must_use]
+    pub fn declared_real(mut self) -> Self {
+        self.estimate.real = true;
+        self
+    }
+
     /// Bytes of its residues.
     pub fn bytes(&self) -> usize {
         self.rlwe.bytes()

@@ -21,6 +21,8 @@ from keywright.errors.refusals.sizes import too_wide
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import Layout
 
+from .joining import PARTS
+
 
 @dataclass(frozen=True, eq=False)
 class RingChoice:
@@ -41,7 +43,7 @@ class RingChoice:
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """Layouts, operations and levels of one sample, and the number of samples per ciphertext.
+    """Layouts, operations and levels of one sample, and the number of samples.
 
     Attributes:
         graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
@@ -49,8 +51,9 @@ class Arrangement:
         layouts, work: of every value.
         lowered: of every linear map; empty behind `without_diagonals`.
         placement: levels and bootstraps.
-        batch: samples per ciphertext.
+        batch: samples at a time.
         rings: of every value.
+        parts: 1, or 2 if half of the samples are the imaginary parts of the others; see `joining`.
     """
 
     graph: Graph
@@ -61,6 +64,7 @@ class Arrangement:
     placement: Placement
     batch: int
     rings: RingChoice = field(default_factory=RingChoice)
+    parts: int = 1
 
     def seconds(self, samples: int) -> float:
         """Return the predicted time of ``samples`` samples."""
@@ -72,7 +76,7 @@ class Arrangement:
         return replace(
             self,
             layouts=self.interleaved_layouts,
-            lowered={n: interleave_linear(linear, self.batch) for n, linear in self.lowered.items()},
+            lowered={n: interleave_linear(linear, self.interleaving) for n, linear in self.lowered.items()},
         )
 
     def without_diagonals(self) -> "Arrangement":
@@ -85,9 +89,14 @@ class Arrangement:
         return replace(self, lowered=lowered)
 
     @property
+    def interleaving(self) -> int:
+        """Samples per ciphertext; joined ones count as one."""
+        return self.batch // self.parts
+
+    @property
     def interleaved_layouts(self) -> dict[int, Layout]:
         """The layouts of all samples that share ciphertexts."""
-        return {n: interleave_layout(layout, self.batch) for n, layout in self.layouts.items()}
+        return {n: interleave_layout(layout, self.interleaving) for n, layout in self.layouts.items()}
 
     @property
     def entry_level(self) -> int:
@@ -152,37 +161,56 @@ def _of_batches(
 ) -> Iterator[Arrangement]:
     """Yield one arrangement for each batch that is tried: the first of `Target.batch_range`; larger ones as
     long as all samples take less time; smaller ones if none did. Diagonals are counted before levels are
-    searched: of a batch whose diagonals exceed their bound, the half is tried instead."""
+    searched: of a batch whose diagonals exceed their bound, the half is tried instead. Where bootstraps take
+    pairs, the halves of a batch are joined if that takes less time."""
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
     prices = _middle_prices(target, costs)
-    kept: dict[int, tuple[Arrangement, Problem]] = {}
+    kept: dict[tuple[int, int], tuple[Arrangement, Problem]] = {}
     least, first, most = target.batch_range(largest_tensor(graph))
+    joinable = any(option.pairs for option in options)
 
     def arranged(batch: int) -> Arrangement:
-        room = slots // batch if fixed else useful_slots(graph, slots // batch)
-        if room in kept:
-            layouts, lowered = kept[room][0].layouts, kept[room][0].lowered
+        results, refusal = [], None
+        for parts in (1, PARTS) if joinable and batch > 1 else (1,):
+            try:
+                results.append(in_parts(batch, parts))
+            except RefusalError as reason:
+                if reason.code != "diagonals":
+                    raise
+                refusal = reason
+        if results:
+            return min(results, key=lambda each: each.seconds(batch))
+        if refusal is not None and batch == least:
+            raise refusal
+        return arranged(batch // 2)
+
+    def in_parts(batch: int, parts: int) -> Arrangement:
+        together = batch // parts
+        room = slots // together if fixed else useful_slots(graph, slots // together)
+        for key in [key for key in kept if key[0] != room]:
+            del kept[key]
+        if kept:
+            alike = next(iter(kept.values()))[0]
+            layouts, lowered = alike.layouts, alike.lowered
         else:
             layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
             lowered = _lower(graph, layouts, prices)
-        size = batch * _plaintext_bytes(lowered)
+        size = together * _plaintext_bytes(lowered)
         if size > max_plaintext_bytes:
-            if batch == least:
-                raise too_wide(size, max_plaintext_bytes)
-            return arranged(batch // 2)
-        if room not in kept:
-            work = _work(graph, layouts, lowered)
-            ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
+            raise too_wide(size, max_plaintext_bytes)
+        if (room, parts) not in kept:
+            work = _work(graph, layouts, lowered, parts)
+            counts = {number: parts * layout.ciphertexts for number, layout in layouts.items()}
             held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
             limits = LevelLimits(target.levels, target.levels, target.exit_level)
-            problem = Problem(graph, work, ciphertexts, options, largest, limits, costs, held)
-            placement, problem = _place(problem)
-            alike = tuple(problem.options)
-            kept.clear()
-            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
-        result, problem = kept[room]
+            placement, problem = _place(Problem(graph, work, counts, options, largest, limits, costs, held))
+            result = Arrangement(
+                graph, tuple(problem.options), layouts, lowered, work, placement, 1, parts=parts
+            )
+            kept[room, parts] = result, problem
+        result, problem = kept[room, parts]
         return _in_rings(replace(result, batch=batch), problem, target)
 
     best = arranged(first)
@@ -261,20 +289,24 @@ def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[
 
 
 def _work(
-    graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
+    graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear], parts: int
 ) -> dict[int, LayerWork]:
-    """Return the operations on all ciphertexts of every value."""
-    work = {}
+    """Return the operations on all ciphertexts of every value; of two parts, a map's result is taken apart
+    for what is no map."""
+    work, readers = {}, graph.consumers()
     for number, node in graph.nodes.items():
+        count = layouts[number].ciphertexts
         match node:
             case Linear():
                 work[number] = lowered[number].work
+                if parts > 1 and not all(isinstance(graph.nodes[each], Linear) for each in readers[number]):
+                    work[number] = replace(work[number], rotations=work[number].rotations + count)
             case Multiply():
-                work[number] = LayerWork(multiplications=(1,)).times(layouts[number].ciphertexts)
+                work[number] = LayerWork(multiplications=(1,)).times(parts * count)
             case Polynomial(coefficients=coefficients):
                 offsets = polynomial_relinearizations(coefficients, "chebyshev")
                 counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
-                work[number] = LayerWork(multiplications=counts).times(layouts[number].ciphertexts)
+                work[number] = LayerWork(multiplications=counts).times(parts * count)
             case _:
                 work[number] = LayerWork()
     return work

@@ -53,7 +53,7 @@ class Assembly:
     output_ring: int | None = None
 
     def program(self) -> Program:
-        """Return the program, with the input and the output of the graph."""
+        """Return the program, with the input and the output of the graph, for one part of the samples."""
         chosen, graph = self.arrangement, self.arrangement.graph
         assembler = _Assembler(self)
         for number in graph.nodes:
@@ -102,7 +102,8 @@ class _Assembler:
         self.polynomials: list[PolynomialSpec] = []
         self.ranges: list[ValueRange] = []
         bootstrapped = self.arrangement.placement.bootstraps
-        several = any(self.layouts[number].ciphertexts > 1 for number in bootstrapped)
+        parts = self.arrangement.parts
+        several = any(parts * self.layouts[number].ciphertexts > 1 for number in bootstrapped)
         self.options = [replace(each, pairs=each.pairs and several) for each in self.arrangement.options]
         self.bootstraps: list[Bootstrap] = [*self.options] if not assembly.rings else []
         self.ciphertexts: dict[tuple[int, int, int], list[int]] = {}
@@ -214,7 +215,7 @@ class _Assembler:
         assembly, first = self.assembly, len(self.instructions)
         option, ring = self.options[index], self.arrangement.rings.of.get(number, 0)
         operands = self.at(number, option.input_level, ring)
-        seconds = assembly.costs.bootstrap_seconds(option, len(operands))
+        seconds = assembly.costs.bootstrap_seconds(option, self.arrangement.parts * len(operands))
         if assembly.rings:
             begin = self.arrangement.rings.bootstraps
             log_n, slots = assembly.log_n(begin), assembly.slots(begin)

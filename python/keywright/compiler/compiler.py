@@ -38,6 +38,7 @@ from keywright.program.program import Program
 from .approximating import ApproximatedModel, Source, approximate, least_bytes
 from .arrangement import Arrangement, arrange
 from .assembly import Assembly
+from .joining import join_halves
 from .limits import MAX_PLAINTEXT_BYTES
 
 LARGEST_CONSTANT = 64.0
@@ -175,6 +176,8 @@ def _assembled(
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
     whole = chosen.with_diagonals(target, costs).interleaved()
     program = Assembly(whole, costs, level, target.rings, inner).program()
+    if chosen.parts > 1:
+        program = join_halves(program)
     _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
     output = replace(
         program.output,

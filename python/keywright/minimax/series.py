@@ -13,8 +13,10 @@ def chebyshev(values: Vector, coefficients: Vector) -> Vector:
     """Return a Chebyshev series at values on [-1, 1], bit for bit as `numpy.polynomial.chebyshev.chebval`,
     which moves whole arrays for every coefficient.
 
-    Clenshaw's recurrence, in blocks.
+    Clenshaw's recurrence, in blocks; complex values go to that function.
     """
+    if np.iscomplexobj(values):
+        return np.asarray(np.polynomial.chebyshev.chebval(values, coefficients))
     values = np.asarray(values, np.float64, order="C")
     if len(coefficients) < 3 or values.ndim == 0:
         return np.asarray(np.polynomial.chebyshev.chebval(values, coefficients), np.float64)

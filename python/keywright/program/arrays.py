@@ -11,6 +11,8 @@ from keywright.errors.engine import EncodeError
 
 Shape = tuple[int, ...]
 Vector = NDArray[np.float64]
+Numbers = NDArray[Any]
+"""Of real or complex numbers."""
 
 
 def shown_shape(shape: Sequence[int | str]) -> str:

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 Opcode = Literal[
     "input", "linear_transform", "rotate", "add", "add_plain", "mul", "polynomial", "drop_level",
-    "switch_ring", "bootstrap",
+    "switch_ring", "bootstrap", "add_both", "conjugate", "join", "real", "imaginary",
 ]  # fmt: skip
 OPCODES: tuple[Opcode, ...] = get_args(Opcode)
 
@@ -106,7 +106,7 @@ class Layer:
         name: kind of layer and ONNX node; for a bootstrap, the layer before it and the level required.
         kind: "linear", "multiply", "polynomial", "add", "shift" or "bootstrap".
         input_level, output_level: levels of its operands and of its result.
-        rotations: number of rotations.
+        rotations: number of rotations, and of conjugations that take parts of joined halves.
         seconds: time predicted by the cost table.
         start, stop: range of its instructions.
     """

@@ -79,6 +79,8 @@ def list_key_switches(
     for index, step in enumerate(instructions):
         if step.opcode == "rotate":
             note(index, "rotation", step.argument, step.level, f"c{step.operands[0]}")
+        elif step.opcode == "conjugate":
+            note(index, "conjugation", 0, step.level, f"c{step.operands[0]}")
         elif step.opcode == "mul":
             note(index, "relinearization", 0, step.level + 1, f"c{step.result}/p")
         elif step.opcode == "polynomial":

@@ -10,8 +10,8 @@ Ciphertext = TypeVar("Ciphertext")
 
 
 class Backend(Protocol[Ciphertext]):
-    """An engine whose ciphertexts are vectors of real numbers at a level, one for each slot of their ring.
-    Rotation by k is ``numpy.roll(v, -k)``.
+    """An engine whose ciphertexts are vectors at a level, with a number for each slot of their ring: real, or
+    complex between `join` and `real` or `imaginary`. Rotation by k is ``numpy.roll(v, -k)``.
 
     Operands of `add` and `mul` are at the same level: programs drop levels explicitly. The engine manages
     scales.
@@ -37,6 +37,21 @@ class Backend(Protocol[Ciphertext]):
 
     def polynomial(self, ct: Ciphertext, polynomial: PolynomialSpec) -> Ciphertext:
         """Evaluate the polynomial in every slot, ceil(log2(degree + 1)) levels below."""
+
+    def add_both(self, ct: Ciphertext, vector: Vector) -> Ciphertext:
+        """Return the sum with a vector of as many values, of the real and of the imaginary parts."""
+
+    def conjugate(self, ct: Ciphertext) -> Ciphertext:
+        """Return the complex conjugates."""
+
+    def join(self, real: Ciphertext, imaginary: Ciphertext) -> Ciphertext:
+        """Return the complex values of two ciphertexts of real ones."""
+
+    def real(self, ct: Ciphertext, conjugate: Ciphertext) -> Ciphertext:
+        """Return twice the real parts of values whose conjugates are given."""
+
+    def imaginary(self, ct: Ciphertext, conjugate: Ciphertext) -> Ciphertext:
+        """Return twice the imaginary parts of values whose conjugates are given."""
 
     def drop_level(self, ct: Ciphertext, level: int) -> Ciphertext:
         """Return the same values at a lower level."""

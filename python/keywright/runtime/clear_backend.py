@@ -9,7 +9,7 @@ import numpy as np
 from keywright._core import polynomial_depth
 from keywright.errors.engine import OperandError
 from keywright.errors.network import OutOfRangeError
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Numbers, Vector
 from keywright.program.operands.bootstraps import LARGEST, Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec
@@ -22,7 +22,7 @@ REPEATED = 1e-9
 class ClearCiphertext:
     """The values of all slots, a level, and log2 of the degree of the smaller ring (0 for the largest)."""
 
-    values: Vector
+    values: Numbers
     level: int
     log_n: int = 0
 
@@ -81,9 +81,9 @@ class ClearBackend:
             for operand, ct in enumerate(cts)
         ]
         values = [dict(diagonals) for diagonals in transform.diagonals]  # made once, not for every step
-        total = np.zeros(slots)
+        total = np.zeros_like(cts[0].values)
         for giant in transform.giant_steps:
-            partial = np.zeros(slots)
+            partial = np.zeros_like(total)
             for operand, diagonals in enumerate(values):
                 for r in sorted(diagonals):
                     baby = r % transform.n1
@@ -103,7 +103,7 @@ class ClearBackend:
         level, log_n = self._common_level("add", [left, right])
         return ClearCiphertext(left.values + right.values, level, log_n)
 
-    def add_plain(self, ct: ClearCiphertext, vector: Vector) -> ClearCiphertext:
+    def add_plain(self, ct: ClearCiphertext, vector: Numbers) -> ClearCiphertext:
         """See `Backend.add_plain`."""
         if vector.shape != ct.values.shape:
             raise OperandError(f"add_plain needs {len(ct.values)} values, got shape {vector.shape}")
@@ -123,6 +123,30 @@ class ClearBackend:
         for offset in polynomial.relinearizations:
             self.log.append(PerformedSwitch("relinearization", 0, ct.level - offset, ct.log_n))
         return ClearCiphertext(polynomial.evaluate(ct.values), ct.level - depth, ct.log_n)
+
+    def add_both(self, ct: ClearCiphertext, vector: Vector) -> ClearCiphertext:
+        """See `Backend.add_both`."""
+        return self.add_plain(ct, vector * (1 + 1j))
+
+    def conjugate(self, ct: ClearCiphertext) -> ClearCiphertext:
+        """See `Backend.conjugate`."""
+        self.log.append(PerformedSwitch("conjugation", 0, ct.level, ct.log_n))
+        return replace(ct, values=np.conj(ct.values))
+
+    def join(self, real: ClearCiphertext, imaginary: ClearCiphertext) -> ClearCiphertext:
+        """See `Backend.join`."""
+        level, log_n = self._common_level("join", [real, imaginary])
+        return ClearCiphertext(real.values + 1j * imaginary.values, level, log_n)
+
+    def real(self, ct: ClearCiphertext, conjugate: ClearCiphertext) -> ClearCiphertext:
+        """See `Backend.real`."""
+        level, log_n = self._common_level("real", [ct, conjugate])
+        return ClearCiphertext(np.real(ct.values + conjugate.values), level, log_n)
+
+    def imaginary(self, ct: ClearCiphertext, conjugate: ClearCiphertext) -> ClearCiphertext:
+        """See `Backend.imaginary`."""
+        level, log_n = self._common_level("imaginary", [ct, conjugate])
+        return ClearCiphertext(np.imag(ct.values - conjugate.values), level, log_n)
 
     def drop_level(self, ct: ClearCiphertext, level: int) -> ClearCiphertext:
         """See `Backend.drop_level`."""
@@ -160,7 +184,7 @@ class ClearBackend:
         return min(self.slots, 1 << (log_n - 1)) if log_n else self.slots
 
     @staticmethod
-    def _repeating(values: Vector, period: int) -> Vector:
+    def _repeating(values: Numbers, period: int) -> Numbers:
         """Return one period of the values."""
         rows = values.reshape(-1, min(period, len(values)))
         spread = float(np.abs(rows - rows[0]).max())
@@ -168,7 +192,7 @@ class ClearBackend:
             raise OperandError(f"the values do not repeat after {period} slots: they differ by {spread}")
         return np.asarray(rows[0])
 
-    def _rotated(self, values: Vector, step: int, level: int, log_n: int) -> Vector:
+    def _rotated(self, values: Numbers, step: int, level: int, log_n: int) -> Numbers:
         if not 0 <= step < len(values):
             raise OperandError(f"rotation step {step} is not in [0, {len(values)})")
         if step:
@@ -197,7 +221,7 @@ def _out_of_levels(operation: str, level: int, needed: int) -> OperandError:
     )
 
 
-def _rotated(values: Vector, step: int) -> Vector:
+def _rotated(values: Numbers, step: int) -> Numbers:
     """Return values from a step on, then those before: `numpy.roll` takes longer than the rest of a
     transform."""
     return np.concatenate((values[step:], values[:step]))

@@ -59,6 +59,16 @@ def execute(
                 result = backend.mul(cts[0], cts[1])
             case "polynomial":
                 result = backend.polynomial(cts[0], program.operands.polynomials[step.argument])
+            case "add_both":
+                result = backend.add_both(cts[0], program.operands.vectors[step.argument])
+            case "conjugate":
+                result = backend.conjugate(cts[0])
+            case "join":
+                result = backend.join(cts[0], cts[1])
+            case "real":
+                result = backend.real(cts[0], cts[1])
+            case "imaginary":
+                result = backend.imaginary(cts[0], cts[1])
             case "switch_ring":
                 result = backend.switch_ring(cts[0], step.argument)
             case "bootstrap" if step.result in live:

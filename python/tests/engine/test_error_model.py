@@ -91,6 +91,17 @@ def test_a_rotation_by_the_hops_of_a_route(
         within(variance - fresh, predicted(model.rotation(step, slots, 4), unit))
 
 
+def test_a_conjugation(parameters: kw.Parameters, secret: kw.SecretKey, slots: int) -> None:
+    specs = [kw.KeySpec.conjugation(parameters, alpha=1)]
+    evaluator = kw.Evaluator(
+        parameters, kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs)
+    )
+    model = kw.keys.ErrorModel(parameters, kw.EvaluationKeys.outline(parameters, specs))
+    fresh = predicted(model.encryption(), unit := model.deviation_unit(slots, parameters.scale))
+    variance = measured(secret, slots, evaluator.conjugate)
+    within(variance - fresh, predicted(model.conjugation(4), unit))
+
+
 def test_a_linear_transform(parameters: kw.Parameters, secret: kw.SecretKey, slots: int) -> None:
     rng = np.random.default_rng(1)
     diagonals = {r: rng.normal(size=slots) for r in (0, 1, 2, 3, 5, 8, 11)}

@@ -132,6 +132,19 @@ def test_operations(small: Party, slots: Slots) -> None:
         small.assert_decrypts(rotated, np.roll(x, -steps))
 
 
+def test_sums_with_conjugates_can_be_declared_real(small: Party, slots: Slots) -> None:
+    ev, a = small.evaluator, small.encryptor.encrypt(slots)
+    for twice, part in (
+        (ev.add(a, ev.conjugate(a)), slots.real),
+        (ev.multiply_by_i(ev.sub(ev.conjugate(a), a)), slots.imag),
+    ):
+        assert not twice.real
+        declared = ev.declare(twice, 2.0, real=True)
+        assert declared.real
+        assert declared.magnitude_bound == 2.0
+        small.assert_decrypts(declared, 2 * part.astype(complex))
+
+
 def test_inner_sum_of_all_slots(small: Party) -> None:
     ciphertext = small.encryptor.encrypt(np.arange(8.0) / 8, slots=8)
     small.assert_decrypts(small.evaluator.inner_sum(ciphertext), np.full(8, 28 / 8, complex))

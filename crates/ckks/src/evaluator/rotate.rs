@@ -70,8 +70,20 @@ impl Evaluator<'_> {
         log_slots: u32,
         level: usize,
     ) -> Result<noise::Variance, CkksError> {
+        let log_n = self.parameters.rlwe().log_n();
+        self.automorphism_variance(rotation_element(log_n, steps.rem_euclid(1 << log_slots)), level)
+    }
+
+    /// The same of [`Self::conjugate`].
+    ///
+    /// # Errors
+    /// A missing key.
+    pub fn conjugation_variance(&self, level: usize) -> Result<noise::Variance, CkksError> {
+        self.automorphism_variance((2u64 << self.parameters.rlwe().log_n()) - 1, level)
+    }
+
+    fn automorphism_variance(&self, mut place: u64, level: usize) -> Result<noise::Variance, CkksError> {
         let rlwe = self.parameters.rlwe();
-        let mut place = rotation_element(rlwe.log_n(), steps.rem_euclid(1 << log_slots));
         let mut sum = noise::Variance::default();
         // Parents precede their children.
         for hop in self.keys.serve(&[place], level, &[])?.iter().rev() {

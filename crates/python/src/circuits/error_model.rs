@@ -85,6 +85,15 @@ impl PyErrorModel {
         Ok(pair(evaluator.rotation_variance(steps, log_slots, level)?))
     }
 
+    /// Variance of a conjugation at a level, including all its hops.
+    ///
+    /// Raises:
+    ///     MissingKeyError, MismatchError: as for `Evaluator.conjugate`.
+    fn conjugation(&self, level: usize) -> Result<Pair, Failure> {
+        let keys = self.keys.get().snapshot();
+        Ok(pair(Evaluator::new(&self.parameters.0, &keys)?.conjugation_variance(level)?))
+    }
+
     /// Variance of a switch from the ring of degree 2^source to that of degree 2^log_n, at a level.
     ///
     /// Raises:

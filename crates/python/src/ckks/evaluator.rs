@@ -266,12 +266,21 @@ impl PyEvaluator {
 
     /// a with this bound on the absolute values of its message, as `magnitude_bound`. Nothing is computed: its caller
     /// vouches for the bound, for instance after a function whose results are smaller than its operands suggest. Error
-    /// bounds and flooding rest on it, and decryption refuses values above it.
+    /// bounds and flooding rest on it, and decryption refuses values above it. With `real`, it also vouches that all
+    /// values are real, as those of a sum with the conjugate are: imaginary parts are errors.
     ///
     /// Raises:
     ///     ParameterError: magnitude is not a positive number.
-    fn declare(&self, py: Python<'_>, a: &PyCiphertext, magnitude: f64) -> Result<PyCiphertext, Failure> {
-        let magnitude = Magnitude::new(magnitude)?;
-        self.run_on(py, a, |_| Ok::<_, Failure>(a.0.clone().declared(magnitude)))
+    #[pyo3(signature = (a, magnitude, *, real=false))]
+    fn declare(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        magnitude: f64,
+        real: bool,
+    ) -> Result<PyCiphertext, Failure> {
+        let declared = a.0.clone().declared(Magnitude::new(magnitude)?);
+        let out = if real { declared.declared_real() } else { declared };
+        self.run_on(py, a, |_| Ok::<_, Failure>(out))
     }
 }

@@ -22,6 +22,7 @@ def interleave_layout(layout: Layout, batch: int) -> Layout:
         layout.positions * batch,
         layout.grid,
         layout.batch * batch,
+        layout.parts,
     )
 
 

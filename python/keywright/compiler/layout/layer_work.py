@@ -8,7 +8,8 @@ class LayerWork:
     """Operation counts of a layer.
 
     Attributes:
-        rotations: key switches of rotations without a shared decomposition: giant steps and foldings.
+        rotations: key switches without a shared decomposition: giant steps, foldings, and conjugations that
+            take the parts of joined halves.
         hoisted: rotations that share the decomposition of their input: baby steps.
         diagonals: products with a plaintext diagonal.
         multiplications: products of ciphertexts by level, relative to the layer's operands: entry 0 at their

@@ -71,4 +71,5 @@ def _places(layout: Layout, shape: tuple[int, ...], slots: int) -> Places:
     ciphertext, slot = np.divmod(layout.positions.astype(np.int64), layout.slots)
     start, stride = ciphertext * slots + slot, 1 if repeat == 1 else layout.period
     places = tuple(map(int, start))
-    return Places(tuple(shape), layout.batch, layout.ciphertexts, slots, places, repeat, stride)
+    own = (tuple(shape), layout.batch, layout.ciphertexts, slots, places)
+    return Places(*own, repeat, stride, layout.parts)

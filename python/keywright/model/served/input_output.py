@@ -1,6 +1,7 @@
 """The input and the output of a served model, as its manifest states them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ class Places:
 
     Value ``i``, in row-major order, of sample ``b < batch`` is at ``start[i] + b + k * stride`` for every ``k
     < repeat``. Place ``p`` is slot ``p % size`` of ciphertext ``p // size``. A full client encrypts that
-    slot. A thin client encrypts the coefficient that the server's bootstrapping moves to that slot.
+    slot. A thin client encrypts the coefficient that the server's bootstrapping moves to that slot. Of two
+    parts, the second half of the samples is in the second half of the ciphertexts, where the first half is in
+    the others.
 
     Attributes:
         shape: shape of one sample.
@@ -25,6 +28,7 @@ class Places:
             model's range.
         ciphertexts: number of ciphertexts.
         size: slots of each.
+        parts: 1 or 2.
     """
 
     shape: tuple[int, ...]
@@ -34,6 +38,16 @@ class Places:
     start: tuple[int, ...]
     repeat: int
     stride: int
+    parts: int = 1
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `read` reads; one part is not stated."""
+        return {name: value for name, value in asdict(self).items() if name != "parts" or value > 1}
+
+    def _offsets(self, samples: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+        """Return how far samples are behind the first, in places."""
+        part, within = np.divmod(samples, self.batch // self.parts)
+        return part * (self.ciphertexts // self.parts * self.size) + within
 
     def pack(self, values: NDArray[np.float64], first: int | None = None) -> NDArray[np.float64]:
         """Pack tensors of 1 to ``batch`` samples, (count, *shape), into (ciphertexts, size); other places are
@@ -45,14 +59,14 @@ class Places:
         """
         packed = np.zeros(self.ciphertexts * self.size)
         taken = np.arange(self.batch) if first is None else first + np.arange(len(values))
-        places = taken[:, None, None] + np.asarray(self.start)[:, None]
+        places = self._offsets(taken)[:, None, None] + np.asarray(self.start)[:, None]
         places = places + np.arange(self.repeat) * self.stride
         packed[places] = values.reshape(len(values), -1, 1)[np.arange(len(taken)) % len(values)]
         return packed.reshape(self.ciphertexts, self.size)
 
     def unpack(self, packed: NDArray[np.float64], count: int, first: int = 0) -> NDArray[np.float64]:
         """Unpack ``count`` samples from place ``first`` on: from (ciphertexts, size) to (count, *shape)."""
-        places = first + np.arange(count)[:, None] + np.asarray(self.start)
+        places = self._offsets(first + np.arange(count))[:, None] + np.asarray(self.start)
         values: NDArray[np.float64] = packed.reshape(-1)[places].reshape(count, *self.shape)
         return values
 
@@ -76,10 +90,14 @@ class Places:
             count = min(count * extent, MAX_VALUES + 1)
         ciphertexts = whole(value.get("ciphertexts"), f"{what}.ciphertexts", 1, 1 << 10)
         size = whole(value.get("size"), f"{what}.size", 1, min(1 << 17, MAX_VALUES // ciphertexts))
-        repeat, stride, batch = (
-            whole(value.get(name), f"{what}.{name}", 1, size) for name in ("repeat", "stride", "batch")
-        )
-        last = ciphertexts * size - batch - (repeat - 1) * stride
+        parts = whole(value.get("parts", 1), f"{what}.parts", 1, 2)
+        repeat, stride = (whole(value.get(name), f"{what}.{name}", 1, size) for name in ("repeat", "stride"))
+        batch = whole(value.get("batch"), f"{what}.batch", 1, size * parts)
+        if batch % parts or ciphertexts % parts:
+            raise ValueError(
+                f"{what} has {batch} samples in {ciphertexts} ciphertexts, not {parts} equal parts"
+            )
+        last = (ciphertexts * size - batch) // parts - (repeat - 1) * stride
         start = tuple(
             whole(place, f"{what}.start", 0, last) for place in read_list(value.get("start"), f"{what}.start")
         )
@@ -91,7 +109,7 @@ class Places:
                 f"{what} has {count} values {repeat} times for {batch} samples, more than its "
                 f"{ciphertexts * size} places"
             )
-        return Places(shape, batch, ciphertexts, size, start, repeat, stride)
+        return Places(shape, batch, ciphertexts, size, start, repeat, stride, parts)
 
 
 @dataclass(frozen=True)

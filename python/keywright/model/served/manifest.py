@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
@@ -47,9 +47,11 @@ STEPPED_VERSION = 7
 """Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
 LIMITED_VERSION = 8
 """Of manifests with limits of features, outside of which clients of version 7 would get other answers."""
+JOINED_VERSION = 9
+"""Of manifests with two parts of samples, which clients of version 8 would put into one."""
 MAX_LABEL = 200
 """Characters of a name or label."""
-VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION, LIMITED_VERSION)
+VERSIONS = range(VERSION, JOINED_VERSION + 1)
 MAX_BYTES, LIMITS = 16 << 20, Limits(96 << 20, 1 << 20)
 """Maximum size in bytes of manifests that every client reads, and the limits of those with first steps, which
 clients of this package alone compute. The positions, offsets and scales of an image of 224 x 224 x 3 have
@@ -248,15 +250,15 @@ class Manifest(Stated):
         codecs = codecs_to_json(entering, leaving)
         entry: dict[str, Any] = {
             "format": FORMAT,
-            "version": _version(codecs),
+            "version": JOINED_VERSION if entering.places.parts > 1 else _version(codecs),
             "name": self.name,
             "packing": form.packing,
             "client": base64.b64encode(form.client).decode(),
             "parameters": base64.b64encode(form.parameters).decode(),
             "key_set": base64.b64encode(self.keys.head).decode(),
             "key_bytes": self.keys.size,
-            "input": asdict(entering.places),
-            "output": asdict(leaving.places),
+            "input": entering.places.to_json(),
+            "output": leaving.places.to_json(),
             "input_level": entering.level,
             "output_level": leaving.level,
             "scale": str(form.scale),
@@ -310,9 +312,11 @@ class Manifest(Stated):
             raise FormatError(
                 f"the first step gives {binning.bits} bits for an input of {places.shape}", code="manifest"
             )
-        if places.batch != output.batch:
+        if (places.batch, places.parts) != (output.batch, output.parts):
             raise FormatError(
-                f"{places.batch} samples go in and {output.batch} come out at a time", code="manifest"
+                f"{places.batch} samples go in and {output.batch} come out at a time, in {places.parts} and "
+                f"{output.parts} parts",
+                code="manifest",
             )
         low, high = self.input.range or (-math.inf, math.inf)
         if (
@@ -353,7 +357,7 @@ def _read(data: bytes) -> Manifest:
     if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
         raise ValueError(
             f"it has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; this release "
-            f"reads {FORMAT}, versions {VERSION} to {LIMITED_VERSION}"
+            f"reads {FORMAT}, versions {VERSION} to {JOINED_VERSION}"
         )
     if entry.get("packing") not in get_args(Packing):
         raise ValueError(

@@ -36,7 +36,7 @@ class Scratch:
         match step.opcode:
             case "linear_transform":
                 return self.transform(network, step, storage)
-            case "rotate" | "switch_ring":
+            case "rotate" | "conjugate" | "switch_ring":
                 key = KeySpec.rotation(self.plan.parameters, 1, step.level)
                 return key.scratch_bytes(threads=self.threads)
             case "mul":

@@ -94,9 +94,9 @@ def network_operations(
                 out.append(
                     transform_operation(name, step.level + 1, network.operands.transforms[step.argument])
                 )
-            case "add":
+            case "add" | "join" | "real" | "imaginary":
                 out.append(Operation(name, step.level, visits=2))
-            case "add_plain":
+            case "add_plain" | "add_both":
                 out.append(Operation(name, step.level, visits=1, transforms=1, embeddings=1))
             case "mul":
                 out.append(product_operation(name, step.level + 1, square=len(set(step.operands)) == 1))

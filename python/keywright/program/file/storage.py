@@ -190,6 +190,7 @@ def _description(program: Program) -> dict[str, Any]:
         ],
         "layers": [dataclasses.astuple(layer) for layer in program.layers],
         "client_part": None,
+        **({} if program.input.layout.parts == 1 else {"parts": program.input.layout.parts}),
     } | codecs_to_json(program.input, program.output)
 
 
@@ -297,7 +298,8 @@ def _read(reader: _Reader) -> Program:
             code="program",
         )
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
-    batch = _power_of_two(data["batch"], slots, "batch")
+    parts = _power_of_two(data.get("parts", 1), 2, "parts")
+    batch = _power_of_two(data["batch"], slots * parts, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
     steps = read_steps(data)
     steps.require_shape(shapes[0])
@@ -308,6 +310,7 @@ def _read(reader: _Reader) -> Program:
             _power_of_two(data[f"{end}_period"], slots, "period"),
             reader.array(f"{end}.npy", (size,), np.int32),
             batch=batch,
+            parts=parts,
         )
         for end, size in zip(("input", "output"), sizes, strict=True)
     ]

@@ -21,7 +21,15 @@ OPERAND_COUNT = {
     "drop_level": 1,
     "switch_ring": 1,
     "bootstrap": 1,
+    "add_both": 1,
+    "conjugate": 1,
+    "join": 2,
+    "real": 2,
+    "imaginary": 2,
 }
+COMPLEX = ("conjugate", "real", "imaginary", "add_both")
+REAL = ("join", "mul", "polynomial", "bootstrap", "add_plain")
+"""Operations on complex and on real values; others take either."""
 MAX_DEGREE = 1 << 12
 MIN_LOG_N, MAX_LOG_N = 3, 17
 """Bounds on log2 of the degree of a smaller ring."""
@@ -53,6 +61,7 @@ def validate(program: Program) -> None:
         levels[step.result] = _instruction(program, step, levels)
         if step.opcode == "input":
             inputs.append(step.argument)
+    _kinds(program)
     numbers = {step.result: step.opcode for step in program.instructions}
     for range_ in program.ranges:
         _require(
@@ -78,6 +87,20 @@ def validate(program: Program) -> None:
         )
 
 
+def _kinds(program: Program) -> None:
+    """Check that every operation has operands of its kind, real or complex, and that outputs are real."""
+    joined: dict[int, bool] = {}
+    for step in program.instructions:
+        kinds = {joined[operand] for operand in step.operands}
+        name = "complex" if True in kinds else "real"
+        wrong = step.opcode in (REAL if True in kinds else COMPLEX) or len(kinds) > 1
+        _require(not wrong, f"{step.opcode} has operands with {name} values")
+        parted = step.opcode in ("real", "imaginary")
+        joined[step.result] = step.opcode == "join" or (True in kinds and not parted)
+    for ct in program.output.ciphertexts:
+        _require(not joined.get(ct), f"output {ct} has complex values")
+
+
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise FormatError(f"inconsistent program: {message}. {ADVICE}", code="program")
@@ -101,18 +124,23 @@ def _layout(name: str, layout: Layout, ciphertexts: int) -> None:
     _require(int(positions.min()) >= 0, f"the {name} layout has a negative position, {int(positions.min())}")
     _require(len(np.unique(positions)) == len(positions), f"the {name} layout uses a slot twice")
     _require(
+        layout.parts in (1, 2) and batch % layout.parts == 0,
+        f"the {name} layout has {layout.parts} parts for {batch} samples",
+    )
+    each, own = batch // layout.parts, ciphertexts // layout.parts
+    _require(
         layout.ciphertexts == ciphertexts,
         f"the {name} layout takes {layout.ciphertexts} ciphertexts, and the program has {ciphertexts}",
     )
-    bound = layout.period if ciphertexts == 1 else layout.slots * ciphertexts
+    bound = layout.period if own == 1 else layout.slots * own
     last = int(positions.max())
     _require(last < bound, f"the {name} layout has the position {last}, and positions end below {bound}")
     _require(
-        layout.period % batch == 0 and not (positions % batch).any(),
-        f"the {name} layout does not interleave {batch} samples",
+        layout.period % each == 0 and not (positions % each).any(),
+        f"the {name} layout does not interleave {each} samples",
     )
     _require(
-        ciphertexts == 1 or layout.period == layout.slots,
+        own == 1 or layout.period == layout.slots,
         f"the {name} layout of {ciphertexts} ciphertexts has period {layout.period}, not {layout.slots}",
     )
 
@@ -179,7 +207,7 @@ def _instruction(program: Program, step: Instruction, levels: dict[int, int]) ->
             step.argument < len(program.operands.polynomials), f"polynomial {step.argument} does not exist"
         )
         spent = polynomial_depth(program.operands.polynomials[step.argument].degree)
-    elif step.opcode == "add_plain":
+    elif step.opcode in ("add_plain", "add_both"):
         _require(step.argument < len(program.operands.vectors), f"vector {step.argument} does not exist")
         result = len(program.operands.vectors[step.argument])
         _require(result == slots, f"a vector of {result} values in a ring of {slots} slots")

@@ -57,6 +57,8 @@ class Layout(Stated):
             ``period``. The same element of sample b is b slots further.
         grid: of one sample's image; None for a vector.
         batch: samples, interleaved: a power of two. See `keywright.compiler.layout.batches`.
+        parts: 1; or 2 if the second half of the samples has ciphertexts of its own behind those of the first
+            half, at the same places. See `keywright.compiler.joining`.
     """
 
     slots: int
@@ -64,11 +66,12 @@ class Layout(Stated):
     positions: Positions
     grid: Grid | None = None
     batch: int = 1
+    parts: int = 1
 
     @cached_property
     def ciphertexts(self) -> int:
         """Number of ciphertexts of the tensor."""
-        return int(self.positions.max()) // self.slots + 1
+        return (int(self.positions.max()) // self.slots + 1) * self.parts
 
     @cached_property
     def digest(self) -> bytes:
@@ -94,23 +97,26 @@ class Layout(Stated):
         zero elsewhere. The values have shape (elements,), the same for all samples, or (batch, elements)."""
         flat = np.zeros(self.ciphertexts * self.slots)
         flat[self._places()] = values
-        if self.period < self.slots:
-            return np.tile(flat[: self.period], self.slots // self.period)[None]
-        return flat.reshape(-1, self.slots)
+        rows = flat.reshape(-1, self.slots)
+        return np.tile(rows[:, : self.period], (1, self.slots // self.period))
 
     def unpack(self, slots: Vector) -> Vector:
-        """Return the flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots)."""
-        return np.asarray(slots, np.float64).reshape(-1)[self._places()]
+        """Return the flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots), or
+        with fewer slots, at least the period."""
+        ciphertext, slot = np.divmod(self._places(), self.slots)
+        return np.asarray(slots, np.float64)[ciphertext, slot]
 
     def element(self, ciphertext: int, slot: int) -> int | None:
         """Return which element of a sample is in a slot of a ciphertext; None if none is."""
-        place = slot % self.period if self.period < self.slots else ciphertext * self.slots + slot
+        place = ciphertext * self.slots + slot % self.period
         elements = np.argwhere(self._places() == place)
         return int(elements[0, 1]) if len(elements) else None
 
     def _places(self) -> Positions:
         """Return the place of every element of every sample, (batch, elements)."""
-        return self.positions + np.arange(self.batch, dtype=np.int32)[:, None]
+        part, sample = np.divmod(np.arange(self.batch, dtype=np.int32), self.batch // self.parts)
+        offsets = part * (self.ciphertexts // self.parts * self.slots) + sample
+        return self.positions + offsets.astype(np.int32)[:, None]
 
 
 def next_power_of_two(size: int) -> int:

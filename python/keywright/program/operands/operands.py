@@ -15,7 +15,7 @@ class Operands:
 
     Attributes:
         transforms: of "linear_transform" instructions.
-        vectors: of "add_plain" instructions, in slots.
+        vectors: of "add_plain" and "add_both" instructions, in slots.
         polynomials: of "polynomial" instructions.
         bootstraps: of "bootstrap" instructions.
     """

@@ -35,4 +35,4 @@ class PolynomialSpec(Stated):
         """Return the polynomial's values."""
         if self.basis == "chebyshev":
             return chebyshev(values, self.coefficients)
-        return np.asarray(np.polynomial.polynomial.polyval(values, self.coefficients), np.float64)
+        return np.asarray(np.polynomial.polynomial.polyval(values, self.coefficients))

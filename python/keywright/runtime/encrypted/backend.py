@@ -1,6 +1,7 @@
 """Programs on ciphertexts: keys, encryption, evaluation, decryption."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
@@ -11,7 +12,7 @@ from keywright.errors.engine import OperandError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
 from keywright.plan.workload.arithmetic import input_ring
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Numbers, Vector
 from keywright.program.instructions import Instruction
 from keywright.program.operands.bootstraps import LARGEST
 from keywright.program.operands.diagonals import DiagonalMatrix
@@ -184,7 +185,7 @@ class EncryptedBackend(
         """
         return self._done(self.evaluator.add(*self._at_one_scale([left, right])))
 
-    def add_plain(self, ct: Value, vector: Vector) -> Ciphertext:
+    def add_plain(self, ct: Value, vector: Numbers) -> Ciphertext:
         """See `Backend.add_plain`."""
         return self._done(self.evaluator.add(as_ciphertext(ct), vector))
 
@@ -199,6 +200,28 @@ class EncryptedBackend(
         result = self.evaluator.polynomial(a, polynomial.coefficients, polynomial.basis)
         # Trailing zero coefficients can make the depth smaller than the degree suggests.
         return self._done(self.evaluator.drop_to_level(result, a.level - polynomial_depth(polynomial.degree)))
+
+    def add_both(self, ct: Value, vector: Vector) -> Ciphertext:
+        """See `Backend.add_both`."""
+        return self.add_plain(ct, vector * (1 + 1j))
+
+    def conjugate(self, ct: Value) -> Ciphertext:
+        """See `Backend.conjugate`."""
+        return self._done(self.evaluator.conjugate(as_ciphertext(ct)))
+
+    def join(self, real: Value, imaginary: Value) -> Ciphertext:
+        """See `Backend.join`."""
+        a, b = self._at_one_scale([real, imaginary])
+        return self._done(self.evaluator.add(a, self.evaluator.multiply_by_i(b)))
+
+    def real(self, ct: Value, conjugate: Value) -> Ciphertext:
+        """See `Backend.real`."""
+        return self._real(self.evaluator.add(as_ciphertext(ct), as_ciphertext(conjugate)))
+
+    def imaginary(self, ct: Value, conjugate: Value) -> Ciphertext:
+        """See `Backend.imaginary`."""
+        difference = self.evaluator.sub(as_ciphertext(conjugate), as_ciphertext(ct))
+        return self._real(self.evaluator.multiply_by_i(difference))
 
     def drop_level(self, ct: Value, level: int) -> Value:
         """See `Backend.drop_level`."""
@@ -229,6 +252,10 @@ class EncryptedBackend(
     def plaintext_bytes(self) -> int:
         """Bytes of the stored diagonals."""
         return self._transforms.bytes
+
+    def _real(self, part: Ciphertext) -> Ciphertext:
+        largest = max(part.magnitude_bound, sys.float_info.min)  # it is 0 for rows of zeros
+        return self._done(self.evaluator.declare(part, largest, real=True))
 
     def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
         return at_one_scale(values, self._set_scale)

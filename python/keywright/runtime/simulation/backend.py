@@ -10,7 +10,7 @@ from keywright._core import polynomial_depth
 from keywright.errors.engine import OperandError
 from keywright.errors.network import OutOfRangeError
 from keywright.plan.keys.execution import PlanExecution
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Numbers, Vector
 from keywright.program.operands.bootstraps import LARGEST
 from keywright.program.operands.diagonals import DiagonalMatrix, period_of
 from keywright.program.operands.polynomials import PolynomialSpec
@@ -48,7 +48,7 @@ class SimulatedBackend:
         self._errors = [BootstrapErrors(bootstrap) for bootstrap in self._bootstraps]
 
     def encrypt(
-        self, values: Vector, level: int, repetitions: int, *, public: bool, ring: int = 0
+        self, values: Numbers, level: int, repetitions: int, *, public: bool, ring: int = 0
     ) -> SimulatedCiphertext:
         """Return vectors (batches, slots) as fresh ciphertexts of a ring."""
         rows, noise = np.repeat(values[:, None, :], 1 + repetitions, axis=1), self._noise[ring]
@@ -87,7 +87,7 @@ class SimulatedBackend:
         total = np.zeros_like(inputs[0].values)
         product, slots = np.empty_like(total), transform.slots
         # Twice in a row, a rotation is a part of it.
-        twice, doubled = (np.empty((*total.shape[:-1], 2 * slots)) for _ in range(2))
+        twice, doubled = (np.empty((*total.shape[:-1], 2 * slots), total.dtype) for _ in range(2))
         rotated, again = doubled[..., :slots], doubled[..., slots:]
         encoding = 0.0
         for k, ct, added in zip(operands, inputs, babies, strict=True):
@@ -95,7 +95,8 @@ class SimulatedBackend:
             for r in transform.diagonals[k]:
                 by_baby.setdefault(r % transform.n1, []).append(r)
             twice[..., :slots] = twice[..., slots:] = ct.values
-            errors = noise.ahead(total[:, 1:].shape, [variance for _, variance in added], scale)
+            variances = [variance for _, variance in added]
+            errors = noise.ahead(total[:, 1:].shape, variances, scale, total.dtype)
             for (baby, _), error in zip(added, errors, strict=True):
                 rotated[...] = twice[..., baby : baby + slots]
                 rotated[:, 1:] += error
@@ -105,7 +106,7 @@ class SimulatedBackend:
                     diagonal = transform.full_diagonal(k, r)
                     total += np.multiply(doubled[..., giant : giant + slots], diagonal, out=product)
             one = model.diagonal(period_of(transform.diagonals[k]), level)
-            encoding += one * len(transform.diagonals[k]) * float(np.mean(ct.values[:, 0] ** 2))
+            encoding += one * len(transform.diagonals[k]) * float(np.mean(np.abs(ct.values[:, 0]) ** 2))
         noise.add_deviation(total, np.sqrt(encoding))
         noise.add(total, end, scale)
         return SimulatedCiphertext(total, level - 1, scale, ring)
@@ -120,7 +121,7 @@ class SimulatedBackend:
         a, b = at_one_scale([left, right], self._set_scale)
         return replace(a, values=a.values + b.values)
 
-    def add_plain(self, ct: Value, vector: Vector) -> SimulatedCiphertext:
+    def add_plain(self, ct: Value, vector: Numbers) -> SimulatedCiphertext:
         a = as_ciphertext(ct)
         return replace(a, values=a.values + vector)
 
@@ -137,8 +138,29 @@ class SimulatedBackend:
         coefficients, basis = polynomial.coefficients, polynomial.basis
         gains = noise.model.polynomial(coefficients, basis, a.level, a.scale, grid)
         values = polynomial.evaluate(a.values)
-        noise.add_amplified(values, noise.model.rescaling, np.interp(a.values[:, 1:], grid, gains))
+        noise.add_amplified(values, noise.model.rescaling, np.interp(a.values[:, 1:].real, grid, gains))
         return replace(a, values=values, level=a.level - polynomial_depth(polynomial.degree))
+
+    def add_both(self, ct: Value, vector: Vector) -> SimulatedCiphertext:
+        return self.add_plain(ct, vector * (1 + 1j))
+
+    def conjugate(self, ct: Value) -> SimulatedCiphertext:
+        a = as_ciphertext(ct)
+        values, noise = np.conj(a.values), self._noise[a.ring]
+        noise.add(values, noise.model.conjugation(a.level), a.scale)
+        return replace(a, values=values)
+
+    def join(self, real: Value, imaginary: Value) -> SimulatedCiphertext:
+        a, b = at_one_scale([real, imaginary], self._set_scale)
+        return replace(a, values=a.values + 1j * b.values)
+
+    def real(self, ct: Value, conjugate: Value) -> SimulatedCiphertext:
+        a, b = as_ciphertext(ct), as_ciphertext(conjugate)
+        return replace(a, values=a.values + b.values)
+
+    def imaginary(self, ct: Value, conjugate: Value) -> SimulatedCiphertext:
+        a, b = as_ciphertext(ct), as_ciphertext(conjugate)
+        return replace(a, values=1j * (b.values - a.values))
 
     def drop_level(self, ct: Value, level: int) -> Value:
         a = as_ciphertext(ct)
@@ -165,14 +187,16 @@ class SimulatedBackend:
         if largest > LARGEST:
             raise OutOfRangeError("a bootstrap", largest, -LARGEST, LARGEST)
         noise = self._noise[0]
-        values = np.tile(a.values[..., : plan.slots], noise.slots // min(plan.slots, a.values.shape[-1]))
+        # A bootstrap removes imaginary parts of errors, and has its own.
+        kept = a.values.real.astype(a.values.dtype)
+        values = np.tile(kept[..., : plan.slots], noise.slots // min(plan.slots, a.values.shape[-1]))
         noise.add_bootstrap(values, self._errors[index])
         return SimulatedCiphertext(values, plan.output_level, plan.parameters.scale)
 
     def _set_scale(self, source: SimulatedCiphertext, level: int, scale: float) -> SimulatedCiphertext:
         return self._rescaled(source.values.copy(), level, scale, source.ring)
 
-    def _rescaled(self, values: Vector, level: int, scale: float, ring: int) -> SimulatedCiphertext:
+    def _rescaled(self, values: Numbers, level: int, scale: float, ring: int) -> SimulatedCiphertext:
         noise = self._noise[ring]
         noise.add(values, noise.model.rescaling, scale)
         return SimulatedCiphertext(values, level, scale, ring)

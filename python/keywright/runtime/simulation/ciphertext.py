@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +15,7 @@ class SimulatedCiphertext:
         ring: log2 of the degree of the smaller ring; 0 for the largest.
     """
 
-    values: Vector
+    values: Numbers
     level: int
     scale: float
     ring: int = 0

@@ -130,6 +130,8 @@ def simulate(
     }
     backend = SimulatedBackend(noise, plan)
     packed = np.asarray([program.pack(batch) for batch in batches])
+    if program.input.layout.parts > 1:
+        packed = packed.astype(np.complex128)  # imaginary parts of errors matter
     level, ring = program.input.level, program.input.log_n
     encrypted: list[Value] = [
         backend.encrypt(packed[:, row], level, repetitions, public=public, ring=ring)
@@ -138,7 +140,9 @@ def simulate(
         for row in range(packed.shape[1])
     ]
     results = execute(program, backend, encrypted)
-    entries = [(as_ciphertext(each) if step == 0 else backend.leave(each, step)).values for each in results]
+    entries = [
+        (as_ciphertext(each) if step == 0 else backend.leave(each, step)).values.real for each in results
+    ]
     # (1 + repetitions, batches, ciphertexts, slots)
     runs = np.swapaxes(np.stack(entries, axis=2), 0, 1)
     unpacked = [

@@ -1,0 +1,243 @@
+"""Half of a batch as the imaginary parts of the other: the same results, with half the maps."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.compiler.joining import join_halves
+from keywright.errors import FormatError
+from keywright.model.exchange.interface import interface
+from keywright.model.served.input_output import Places
+from keywright.model.served.manifest import Manifest
+from keywright.plan import KeyFrontier
+from keywright.program.file.storage import digest
+from keywright.program.file.validation import validate
+from keywright.program.instructions import Opcode
+from keywright.program.operands.layout import Layout
+from keywright.runtime import run_clear, simulate
+from keywright.runtime.clear_backend import ClearBackend
+from keywright.runtime.clear_run import run_batch
+from keywright.runtime.executor import execute
+from numpy.typing import NDArray
+from onnx import helper
+from tests.ciphertexts import decrypt_result, encrypt_sample
+from tests.compiler.placement.test_bootstrapped_network import residual_network, small_plan
+from tests.compiler.placement.test_bootstrapped_pairs import backend, with_pairs
+
+Build = Callable[..., onnx.ModelProto]
+ENTROPY = bytes(range(32))
+node = helper.make_node
+
+
+def polynomial_network(build: Build) -> onnx.ModelProto:
+    """Polynomials around a shortcut, a product of two values, and a pool."""
+    rng = np.random.default_rng(3)
+    constants = {name: (rng.normal(size=(4, 4, 3, 3)) / 6).astype(np.float32) for name in ("v", "u")}
+    constants |= {"w": (rng.normal(size=(4, 2, 3, 3)) / 4).astype(np.float32)}
+    constants |= {"d": rng.normal(size=(4, 3)).astype(np.float32)}
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], "a", pads=[1] * 4),
+        node("Sigmoid", ["a"], ["b"], "b"),
+        node("Conv", ["b", "v"], ["c"], "c", pads=[1] * 4),
+        node("Tanh", ["c"], ["t"], "t"),
+        node("Add", ["t", "b"], ["s"]),
+        node("Mul", ["s", "c"], ["m"]),
+        node("Conv", ["m", "u"], ["e"], "e", pads=[1] * 4),
+        node("Add", ["e", "s"], ["f"]),
+        node("Sigmoid", ["f"], ["g"], "g"),
+        node("GlobalAveragePool", ["g"], ["p"]),
+        node("Flatten", ["p"], ["q"]),
+        node("MatMul", ["q", "d"], ["y"], "y"),
+    ]
+    return build(nodes, (2, 8, 8), constants)
+
+
+NETWORKS = {"residual": residual_network, "polynomials": polynomial_network}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network's program for some samples, and that for twice as many."""
+
+    plan: kw.BootstrapperPlan
+    one: compiler.Program
+    joined: compiler.Program
+    samples: NDArray[np.float64]
+
+
+def compiled(build: Build, network: str, batch: int) -> Case:
+    plan = small_plan("pair")
+    samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
+    options = (replace(compiler.Bootstrap.of(plan), pairs=False),)
+    target = compiler.Target(slots=plan.slots, levels=plan.output_level, bootstraps=options, batch=batch)
+    methods = {"sigmoid": "chebyshev:7", "tanh": "chebyshev:7"} if network == "polynomials" else {}
+    fit = compiler.Fit(calibration=samples, activations=methods)
+    one = compiler.compile_program(NETWORKS[network](build), target, fit)
+    return Case(plan, one, join_halves(with_pairs(one, pairs=True)), samples)
+
+
+@pytest.fixture(scope="module", params=[("residual", 4), ("residual", 8), ("polynomials", 2)], ids=str)
+def case(build: Build, request: pytest.FixtureRequest) -> Case:
+    return compiled(build, *request.param)
+
+
+@pytest.fixture(scope="module")
+def residual(build: Build) -> Case:
+    return compiled(build, "residual", 4)
+
+
+def test_halves_have_the_results_of_the_program_for_one(case: Case) -> None:
+    """Also of fewer samples than the batch has, in one half or in both."""
+    whole = case.joined.batch
+    assert whole == 2 * case.one.batch
+    for count in (1, whole // 2, whole // 2 + 1, whole - 1, whole):
+        samples = np.resize(case.samples, (count, *case.samples.shape[1:]))
+        np.testing.assert_allclose(run_clear(case.joined, samples), run_clear(case.one, samples), atol=1e-9)
+
+
+def test_maps_are_as_many_as_for_one_half(case: Case) -> None:
+    one, joined = (Counter(step.opcode for step in each.instructions) for each in (case.one, case.joined))
+    same: tuple[Opcode, ...] = ("linear_transform", "rotate")
+    twice: tuple[Opcode, ...] = ("input", "mul", "polynomial", "bootstrap")
+    assert all(joined[opcode] == one[opcode] for opcode in same)
+    assert all(joined[opcode] == 2 * one[opcode] for opcode in twice)
+    assert joined["conjugate"] == joined["real"] == joined["imaginary"]
+    assert joined["conjugate"] <= joined["linear_transform"] + joined["add_both"]
+    assert len(case.joined.bootstrap_pairs) == one["bootstrap"] > 0
+    assert case.joined.depth == case.one.depth
+    assert len(case.joined.ranges) == 2 * len(case.one.ranges)
+    transforms = [case.one.operands.transforms, case.joined.operands.transforms]
+    assert len(transforms[0]) == len(transforms[1])
+
+
+def test_key_switches_are_those_of_a_run(case: Case) -> None:
+    program = case.joined
+    clear = ClearBackend(program.slots, program.operands.bootstraps)
+    inputs = [clear.encrypt(row, program.input.level) for row in program.pack(case.samples[: program.batch])]
+    execute(program, clear, inputs)
+    performed = Counter((each.kind, each.step, each.level) for each in clear.log)
+    listed: Counter[tuple[str, int, int]] = Counter()
+    for each in program.key_switches:
+        listed[each.kind, each.step, each.level] += each.count
+    assert performed == listed
+    assert any(kind == "conjugation" for kind, *_ in listed)
+
+
+def test_files_keep_halves_apart(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "program.kwp"
+    compiler.save(case.joined, path)
+    loaded = compiler.load(path)
+    assert loaded.instructions == case.joined.instructions
+    assert digest(loaded) == digest(case.joined) != digest(case.one)
+    samples = case.samples[: case.joined.batch]
+    assert np.array_equal(run_batch(loaded, samples), run_batch(case.joined, samples))
+
+
+@pytest.mark.parametrize("changes", [{"parts": 4}, {"parts": 2, "batch": 1}, {"parts": 1}], ids=str)
+def test_other_parts_are_refused(residual: Case, changes: dict[str, Any]) -> None:
+    program = residual.joined
+    layout = replace(program.input.layout, **changes)
+    changed = replace(program, input=replace(program.input, layout=layout))
+    with pytest.raises(FormatError, match="layout"):
+        validate(changed)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "other", "message"),
+    [
+        ("join", "add", "add_both has operands with real values"),
+        ("real", "add", "mul has operands with complex values"),
+        ("conjugate", "real", "real has 1 operands"),
+        ("add_both", "add_plain", "add_plain has operands with complex values"),
+        ("imaginary", "add", "mul has operands with complex values"),
+    ],
+)
+def test_operands_of_another_kind_are_refused(
+    residual: Case, opcode: Opcode, other: Opcode, message: str
+) -> None:
+    program = residual.joined
+    steps = tuple(
+        replace(step, opcode=other) if step.opcode == opcode else step for step in program.instructions
+    )
+    with pytest.raises(FormatError, match=message):
+        validate(replace(program, instructions=steps))
+
+
+def test_layouts_and_places_of_two_parts() -> None:
+    """The second half is where the first is, in ciphertexts of its own, also in a ring of fewer slots."""
+    layout = Layout(16, 8, np.asarray([0, 4], np.int32), batch=4, parts=2)
+    values = np.arange(8.0).reshape(4, 2)
+    rows = layout.pack(values)
+    assert rows.tolist() == [2 * [0, 2, 0, 0, 1, 3, 0, 0], 2 * [4, 6, 0, 0, 5, 7, 0, 0]]
+    assert layout.unpack(rows).tolist() == layout.unpack(rows[:, :8]).tolist() == values.tolist()
+    assert [layout.element(1, slot) for slot in (0, 1, 2, 4, 12)] == [0, 0, None, 1, 1]
+    places = Places((2,), 4, 2, 16, (0, 4), 2, 8, 2)
+    assert np.array_equal(places.pack(values), rows)
+    assert np.array_equal(places.unpack(rows, 4), values)
+    assert np.array_equal(places.pack(values[:1], 3)[1], 2 * [0, 0, 0, 0, 0, 1, 0, 0])
+    assert Places.read({**places.to_json(), "shape": [2], "start": [0, 4]}, "input") == places
+    for wrong in ({"batch": 3}, {"ciphertexts": 1}, {"parts": 3}, {"start": [0, 7]}):
+        with pytest.raises(ValueError, match="input"):
+            Places.read({**places.to_json(), "shape": [2], "start": [0, 4]} | wrong, "input")
+
+
+def test_manifests_state_both_parts(residual: Case) -> None:
+    """Clients of earlier versions, which would put all samples into one part, refuse its version."""
+    manifests = [
+        interface(program, residual.plan.parameters, None, "halves", ())
+        for program in (residual.one, residual.joined)
+    ]
+    assert [json.loads(each.encoded)["version"] for each in manifests] == [4, 9]
+    both = Manifest.read(manifests[1].encoded)
+    assert (both.input.places.parts, both.output.places.parts) == (2, 2)
+    values = residual.samples[: residual.joined.batch]
+    packed = both.input.places.pack(both.input.entering(values))
+    assert np.array_equal(packed, residual.joined.pack(values))
+    other = json.loads(manifests[1].encoded)
+    other["output"] |= {"parts": 1}
+    with pytest.raises(FormatError, match="parts"):
+        Manifest.read(json.dumps(other).encode())
+
+
+def encrypted(case: Case, programs: Sequence[compiler.Program]) -> list[NDArray[np.float64]]:
+    """Return the decrypted results of programs for their batch."""
+    secret = kw.SecretKey.generate(case.plan.parameters, ENTROPY)
+    generator = kw.KeyGenerator(secret, ENTROPY)
+    encryptor, decryptor = kw.Encryptor(generator.public_key(), ENTROPY), kw.Decryptor(secret)
+    out = []
+    for program in programs:
+        execution = KeyFrontier(program, case.plan.parameters, [case.plan]).execution
+        inputs = encrypt_sample(program, encryptor, case.samples[: program.batch])
+        results = backend(program, execution, generator).run(program, inputs)
+        out.append(decrypt_result(program, decryptor, results, program.batch))
+        error = np.abs(out[-1] - run_batch(program, case.samples[: program.batch])).max()
+        assert error <= max(each.error_bound for each in results) * program.output.scale
+        assert error < 2**-9
+    return out
+
+
+def test_encrypted_halves_have_the_results_of_the_program_for_one(residual: Case) -> None:
+    one, joined = encrypted(residual, (residual.one, residual.joined))
+    assert np.abs(joined[: residual.one.batch] - one).max() < 2**-9
+
+
+def test_predicted_errors_are_those_of_a_run(residual: Case) -> None:
+    """Within 2 bits; of halves that are real, they would be too small."""
+    program = residual.joined
+    execution = KeyFrontier(program, residual.plan.parameters, [residual.plan]).execution
+    samples = residual.samples[: program.batch]
+    predicted = simulate(program, execution, samples, public=True)
+    np.testing.assert_allclose(predicted.outputs, run_batch(program, samples), atol=1e-9)
+    (measured,) = encrypted(residual, [program])
+    ratio = np.abs(measured - predicted.outputs).mean() / np.abs(predicted.noisy - predicted.outputs).mean()
+    assert 1 / 4 < ratio < 4
