@@ -234,7 +234,7 @@ class OtherModelError(ServeError, ValueError):
 class RetiredError(ServeError):
     """A model or key configuration that was served earlier (``retired``).
 
-    What to do: use the successor, as clients of this package do if it takes the same inputs.
+    What to do: use the successor, as clients of this package do if it has the same inputs and outputs.
 
     Attributes:
         found: hash of the model, or identifier of the configuration.
