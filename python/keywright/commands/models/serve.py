@@ -291,6 +291,9 @@ def _signals(
         handlers[signal.SIGHUP] = renew
     before = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
     before |= {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    if sys.platform != "win32":
+        # `keywright.cli` blocks it while this module is imported.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     try:
         yield begin
     finally:

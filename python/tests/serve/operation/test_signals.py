@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from keywright.cli import main
+from keywright.commands import command_line
 from keywright.commands.models import serve
 from keywright.errors.service import ConfigurationError
 from keywright.serve import Server, Service, Workers
@@ -21,6 +22,7 @@ from tests.serve.network import make_full
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGHUP")
 
 BEFORE: dict[str, tuple[Any, str]] = {
+    "its arguments are read": (command_line, "parser"),
     "its accounts are read": (serve, "_accounts"),
     "models are loaded": (serve, "load_served"),
     "memory is planned": (serve.MemoryPlan, "of"),
@@ -79,7 +81,7 @@ def test_a_hangup_never_ends_the_command(
     assert "accounts have been reloaded" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("when", [*BEFORE, *AFTER])
+@pytest.mark.parametrize("when", [*list(BEFORE)[1:], *AFTER])
 def test_a_signal_to_end_leaves_no_folder(
     when: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
