@@ -163,8 +163,8 @@ class Exchange:
         if model and response.status == HTTPStatus.OK and stated != model:
             stated = printable(stated, 64)
             raise OtherModelError(
-                f"the answer is from the model {stated or '(none stated)'}, but {model} was asked; ask again, and "
-                f"let proxies pass the header {MODEL}",
+                f"the answer is from the model {stated or '(none stated)'}, but {model} was asked; ask "
+                f"again, and let proxies pass the header {MODEL}",
                 found=stated,
                 expected=model,
             )

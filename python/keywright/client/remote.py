@@ -235,8 +235,8 @@ class Session(
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _switch_model(self) -> None:
-        """Switch to the model that has replaced this one, if it takes the same inputs and its results mean the
-        same. Uploaded keys are kept if it accepts them.
+        """Switch to the model that has replaced this one, if it takes the same inputs and its results mean
+        the same. Uploaded keys are kept if it accepts them.
 
         Samples were checked against the inputs of the model before. A server that could change what is
         checked while they wait would read from the client's next step whether they lie in a range of its
@@ -336,9 +336,7 @@ class Session(
 
             nonlocal asked
             with within(deadline):
-                asked, decrypt = self._evaluate_batch(
-                    many[request], advance, asked, alone=checks is not None
-                )
+                asked, decrypt = self._evaluate_batch(many[request], advance, asked, alone=checks is not None)
             return decrypt
 
         clear = None if program is None else lambda request: run_clear(program, many[request])

@@ -98,7 +98,7 @@ FAULTS: dict[str, Callable[[Path, Path], object]] = {
     "exchanged": lambda file, other: file.write_bytes(other.read_bytes()),
     "of another request": lambda file, _: shutil.copy(f"{file.parent}-2/{file.name}", file),
     "cut off": lambda file, _: file.write_bytes(file.read_bytes()[:-2]),
-    "named as the other": lambda file, other: renamed(file, other),
+    "named as the other": renamed,
 }
 
 

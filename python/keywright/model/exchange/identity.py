@@ -60,8 +60,8 @@ class Identity:
         raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
     def save(self, folder: Path, holds: Holds, samples: int) -> None:
-        """Write the identity, the kind and number of the samples, and the SHA-256 of each file into the folder
-        that has all their ciphertexts.
+        """Write the identity, the kind and number of the samples, and the SHA-256 of each file into the
+        folder that has all their ciphertexts.
 
         Raises:
             ParameterError: they are neither a request nor an answer.
@@ -72,8 +72,8 @@ class Identity:
 
     @staticmethod
     def load(folder: Path, holds: Holds, samples: int) -> tuple["Identity", SealedFolder]:
-        """Read the identity from a folder of ciphertexts of samples, which are a request or an answer. Returns
-        also what reads the ciphertexts, and refuses those that were exchanged or damaged.
+        """Read the identity from a folder of ciphertexts of samples, which are a request or an answer.
+        Returns also what reads the ciphertexts, and refuses those that were exchanged or damaged.
 
         Raises:
             FormatError: it is missing or malformed, the ciphertexts are the other, or some are missing.

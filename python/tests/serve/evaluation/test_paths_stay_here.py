@@ -81,7 +81,8 @@ def _kinds(base: type[KeywrightError] = KeywrightError) -> Iterator[type[Keywrig
 
 
 @pytest.mark.parametrize(
-    "kind", sorted({kind for kind in _kinds() if not issubclass(kind, ServeError)}, key=lambda kind: kind.__name__)
+    "kind",
+    sorted({kind for kind in _kinds() if not issubclass(kind, ServeError)}, key=lambda kind: kind.__name__),
 )
 def test_no_error_of_an_evaluation_names_a_folder(
     kind: type[KeywrightError], monkeypatch: pytest.MonkeyPatch

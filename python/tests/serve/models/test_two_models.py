@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel, Session, SpotChecks
-from keywright.errors.service import OtherModelError, RetiredError, UnknownJobError
+from keywright.errors.service import OtherModelError, RetiredError
 from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.framing import MODEL
@@ -66,7 +65,9 @@ class Server:
         refuses: numbers of the requests that meet a retired model.
     """
 
-    def __init__(self, after: Manifest, upgrades: set[int] = frozenset(), refuses: set[int] = frozenset()) -> None:
+    def __init__(
+        self, after: Manifest, upgrades: set[int] = frozenset(), refuses: set[int] = frozenset()
+    ) -> None:
         self.models, self.after, self.asked = list[str](), after, 0
         self.upgrades, self.refuses = upgrades, refuses
         remote = object.__new__(RemoteModel)

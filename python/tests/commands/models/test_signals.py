@@ -87,7 +87,11 @@ def test_a_signal_to_end_leaves_no_folder(
 ) -> None:
     """`arguments` looks for one."""
     served: list[Server] = []
-    monkeypatch.setattr(Server, "serve_forever", lambda server: served.append(server))
+
+    def serve_forever(server: Server) -> None:
+        served.append(server)
+
+    monkeypatch.setattr(Server, "serve_forever", serve_forever)
     with sending(signal.SIGTERM, *(BEFORE | AFTER)[when], monkeypatch) as left:
         if when in BEFORE:
             with pytest.raises(SystemExit, check=lambda ended: ended.code == 0):
@@ -100,7 +104,10 @@ def test_a_signal_to_end_leaves_no_folder(
 
 @pytest.mark.parametrize("broken", ["accounts", "certificate"])
 def test_the_certificate_and_the_accounts_are_replaced_together(
-    broken: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    broken: str,
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Or neither of them."""
