@@ -326,7 +326,7 @@ class Session(
         requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
         program = self.remote.program
         sent = len(requests) + (checks.count if checks is not None and program is None else 0)
-        asked: Session | None = None
+        asked: list[Session] = []
 
         def send(place: int, request: Request) -> Callable[[], NDArray[np.float64]]:
             def advance(done: int, total: int) -> None:
@@ -334,20 +334,21 @@ class Session(
                     whole = PROGRESS * done // max(1, total)
                     progress(place * PROGRESS + whole, sent * PROGRESS)
 
-            nonlocal asked
             with within(deadline):
-                asked, decrypt = self._evaluate_batch(many[request], advance, asked, alone=checks is not None)
+                used, decrypt = self._evaluate_batch(many[request], advance, *asked, alone=checks is not None)
+            asked[:] = [used]
             return decrypt
 
         clear = None if program is None else lambda request: run_clear(program, many[request])
+        results: list[NDArray[np.float64]] = []
         for replaced in range(SUCCESSORS + 1):
-            asked = None
+            asked.clear()
             try:
                 results = answers(requests, send, checks, clear)
                 break
             except RetiredError:
                 # Rows of two models are no result.
-                if asked is None or self.manifest is asked.manifest or replaced == SUCCESSORS:
+                if not asked or self.manifest is asked[0].manifest or replaced == SUCCESSORS:
                     raise
         result: NDArray[np.float64] = np.concatenate(results)
         return result[0] if values.shape == shape else result

@@ -27,8 +27,8 @@ FAULTS: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: path.write_bytes(b""),
     "another document": lambda path: path.write_bytes(b"{}"),
     "changed": lambda path: path.write_bytes(path.read_bytes()[:-9] + b"123456789"),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
-    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a folder": lambda path: path.unlink() or path.mkdir(),  # type: ignore[func-returns-value]
+    "a pipe": lambda path: path.unlink() or os.mkfifo(path),  # type: ignore[func-returns-value]
 }
 
 
@@ -49,7 +49,12 @@ def test_no_fault_of_a_served_folder_names_it(what: str, fault: str, tmp_path: P
         make_full().save(whole)
     else:
         search.Index.of(np.eye(4)).save(whole)
-    order = {"folder": str(folder), "model": load_served(whole).hash, "budget": None, "shared": False}
+    order: dict[str, Any] = {
+        "folder": str(folder),
+        "model": load_served(whole).hash,
+        "budget": None,
+        "shared": False,
+    }
     order |= {"job": "job", "bodies": [b""]}
     names = sorted(path.name for path in whole.iterdir())
     for name in names:
@@ -82,7 +87,7 @@ def _kinds(base: type[KeywrightError] = KeywrightError) -> Iterator[type[Keywrig
 
 @pytest.mark.parametrize(
     "kind",
-    sorted({kind for kind in _kinds() if not issubclass(kind, ServeError)}, key=lambda kind: kind.__name__),
+    sorted({kind for kind in _kinds() if not issubclass(kind, ServeError)}, key=repr),
 )
 def test_no_error_of_an_evaluation_names_a_folder(
     kind: type[KeywrightError], monkeypatch: pytest.MonkeyPatch

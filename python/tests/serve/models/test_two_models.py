@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Container
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -65,14 +66,12 @@ class Server:
         refuses: numbers of the requests that meet a retired model.
     """
 
-    def __init__(
-        self, after: Manifest, upgrades: set[int] = frozenset(), refuses: set[int] = frozenset()
-    ) -> None:
+    def __init__(self, after: Manifest, upgrades: Container[int] = (), refuses: Container[int] = ()) -> None:
         self.models, self.after, self.asked = list[str](), after, 0
         self.upgrades, self.refuses = upgrades, refuses
         remote = object.__new__(RemoteModel)
         remote.manifest, remote.program, remote.joins = BEFORE, None, False
-        remote.evaluate = self.evaluate  # type: ignore[method-assign]
+        remote.evaluate = self.evaluate  # type: ignore[assignment, method-assign]
         remote._fetch = lambda: after  # type: ignore[method-assign]
         remote._set_manifest = lambda manifest: setattr(remote, "manifest", manifest)  # type: ignore[method-assign]
         self.session = Session(remote)
