@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,13 +23,19 @@ from tests.serve.network import make_full
 
 SECRET = "tenant-acme"
 
+
+def _other(make: Callable[[Path], object], path: Path) -> None:
+    path.unlink()
+    make(path)
+
+
 FAULTS: dict[str, Callable[[Path], object]] = {
     "missing": Path.unlink,
     "empty": lambda path: path.write_bytes(b""),
     "another document": lambda path: path.write_bytes(b"{}"),
     "changed": lambda path: path.write_bytes(path.read_bytes()[:-9] + b"123456789"),
-    "a folder": lambda path: path.unlink() or path.mkdir(),  # type: ignore[func-returns-value]
-    "a pipe": lambda path: path.unlink() or os.mkfifo(path),  # type: ignore[func-returns-value]
+    "a folder": partial(_other, Path.mkdir),
+    "a pipe": partial(_other, os.mkfifo),
 }
 
 
@@ -49,13 +56,8 @@ def test_no_fault_of_a_served_folder_names_it(what: str, fault: str, tmp_path: P
         make_full().save(whole)
     else:
         search.Index.of(np.eye(4)).save(whole)
-    order: dict[str, Any] = {
-        "folder": str(folder),
-        "model": load_served(whole).hash,
-        "budget": None,
-        "shared": False,
-    }
-    order |= {"job": "job", "bodies": [b""]}
+    order: dict[str, Any] = {"folder": str(folder), "model": load_served(whole).hash, "budget": None}
+    order |= {"shared": False, "job": "job", "bodies": [b""]}
     names = sorted(path.name for path in whole.iterdir())
     for name in names:
         shutil.copytree(whole, folder)
