@@ -35,7 +35,7 @@ from typing import Any, BinaryIO
 from keywright._core import EvaluationKeys
 from keywright._files import digest_of, replace
 from keywright._reading.documents import OWN, read_json
-from keywright.errors import KeywrightError
+from keywright.errors import KeywrightError, MismatchError
 from keywright.errors.model import FolderError
 from keywright.errors.service import (
     DiskError,
@@ -167,6 +167,9 @@ class Engine:
         except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise
+            if isinstance(error, MismatchError):
+                # Of ciphertexts and keys of the client: the model's files have been read.
+                raise EvaluationError(f"the model could not be evaluated: {error}") from error
             raise _failed(error, order, EvaluationError) from error
         finally:
             if loading is not None:

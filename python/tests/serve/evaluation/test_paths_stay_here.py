@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import search
-from keywright.errors import FormatError, KeywrightError, ServeError
+from keywright.errors import FormatError, KeywrightError, MismatchError, ServeError
 from keywright.serve import load_served
 from keywright.serve.http.request_checks import refused
 from keywright.serve.workers import worker
@@ -81,6 +81,10 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 }
 
 
+TOLD = (ServeError, MismatchError)
+"""Whose text is about what the client has sent."""
+
+
 def _kinds(base: type[KeywrightError] = KeywrightError) -> Iterator[type[KeywrightError]]:
     for kind in base.__subclasses__():
         yield kind
@@ -89,12 +93,11 @@ def _kinds(base: type[KeywrightError] = KeywrightError) -> Iterator[type[Keywrig
 
 @pytest.mark.parametrize(
     "kind",
-    sorted({kind for kind in _kinds() if not issubclass(kind, ServeError)}, key=repr),
+    sorted({kind for kind in _kinds() if not issubclass(kind, TOLD)}, key=repr),
 )
 def test_no_error_of_an_evaluation_names_a_folder(
     kind: type[KeywrightError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other than those that a service raises for its clients."""
     error = kind(*ARGUMENTS.get(kind.__name__, (TEXT,)))
 
     def fail(*_: Any) -> Any:
