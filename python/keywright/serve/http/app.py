@@ -99,8 +99,6 @@ def application(
     # Starlette would call a function that is no coroutine in a thread of its own, which waits for no turn.
     async def refuse(request: Request, error: Exception) -> Response:
         known, headers = refused(error), error.headers if isinstance(error, HTTPException) else None
-        if known.unforeseen:
-            service.tell(known.unforeseen)
         if known.code == "no_such_method" and not any(
             route.matches(request.scope)[0] != Match.NONE for route in routes[:-1]
         ):
