@@ -1,5 +1,6 @@
 """The command line: ``keywright COMMAND ...``."""
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -8,7 +9,11 @@ from keywright._interrupts import INTERRUPTED, MESSAGE, ending_at_interrupts
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 after an error, 130 after ctrl-C."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        if sys.platform != "win32" and given and given[0] == "serve":
+            # Until the server can reload what it has not loaded yet: it ends other commands.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         with ending_at_interrupts():
             # Imported here, because the import takes long enough to be interrupted.
             from keywright.commands.command_line import run_command
@@ -17,6 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"{MESSAGE}\n")
         return INTERRUPTED
+    finally:
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
 
 if __name__ == "__main__":

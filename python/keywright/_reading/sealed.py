@@ -53,6 +53,9 @@ class SealedFolder:
         self.fields = read_object(read_file(folder / document, limits.bytes), form, limits)
         if not is_whole(self.fields):
             self._refuse(document)
+        self._digests = self.fields[FILES]
+        if not isinstance(self._digests, dict):
+            raise ValueError(f"its {FILES} are no JSON object")
 
     def read(self, name: str, most: int) -> bytes:
         """Return a file of at most so many bytes.
@@ -87,7 +90,7 @@ class SealedFolder:
         self._require(name, digest.hexdigest())
 
     def _require(self, name: str, digest: str) -> None:
-        if self.fields[FILES][name] != digest:
+        if self._digests.get(name) != digest:
             self._refuse(name)
 
     def _refuse(self, name: str) -> NoReturn:

@@ -17,11 +17,13 @@ from keywright.errors.service import (
     BusyError,
     DiskError,
     InvalidReplyError,
+    OtherModelError,
     ServeError,
     StorageError,
     UnreachableError,
 )
 from keywright.model.served.demands import require_address
+from keywright.model.served.framing import MODEL
 
 from .connection import CLOSE_S, SLOWEST, connected, current, within
 
@@ -118,9 +120,16 @@ class Exchange:
         return self.exchange(method, path, body, limit=limit)[1]
 
     def exchange(
-        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes, model: str = ""
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer; errors as in `request`."""
+        """The status and the body of an answer; errors as in `request`.
+
+        Args:
+            model: hash of the one whose ciphertexts the answer has, if any.
+
+        Raises:
+            OtherModelError: the answer is from another model.
+        """
         until = current()
         until.require()
         connection = connected(self._address.scheme, self._host, self._port, until, self.slowest)
@@ -149,6 +158,15 @@ class Exchange:
             raise InvalidReplyError(
                 f"the server redirects the request (status {response.status}), which this client does not "
                 "follow; name the address to which it leads"
+            )
+        stated = response.getheader(MODEL, "")
+        if model and response.status == HTTPStatus.OK and stated != model:
+            stated = printable(stated, 64)
+            raise OtherModelError(
+                f"the answer is from the model {stated or '(none stated)'}, but {model} was asked; ask "
+                f"again, and let proxies pass the header {MODEL}",
+                found=stated,
+                expected=model,
             )
         return response.status, data
 
@@ -198,19 +216,29 @@ class Exchange:
         return identifier(persist(lambda: self.ask("POST", "/v1/keys", {"model": model})), "keys")
 
     def evaluate(
-        self, path: str, message: bytes, limit: int, progress: Progress, steps: "Steps | None" = None
+        self,
+        path: str,
+        message: bytes,
+        limit: int,
+        progress: Progress,
+        steps: "Steps | None" = None,
+        *,
+        model: str,
     ) -> bytes:
         """Submit a message to a path of jobs, with a query, and return the server's answer.
 
         Args:
             steps: of the evaluations of this request that the server has lost, and of this one.
+            model: hash of the one that is asked.
 
         Raises:
+            OtherModelError: as for `exchange`.
             UnknownJobError: the server has lost the request.
             UnreachableError: of the code ``stalled`` if the evaluation makes no progress.
             ServeError: as for `request`.
         """
-        status, data = persist(lambda: self.exchange("POST", f"{path}&wait={WAIT_S}", message, limit=limit))
+        waiting = f"{path}&wait={WAIT_S}"
+        status, data = persist(lambda: self.exchange("POST", waiting, message, limit=limit, model=model))
         if status == HTTPStatus.OK:
             # It ended before the server had to say that it goes on.
             progress(1, 1)
@@ -220,7 +248,7 @@ class Exchange:
         try:
             self._follow(name, job, progress, Steps() if steps is None else steps)
             result = f"/v1/jobs/{name}/result"
-            return persist(lambda: self.request("GET", result, limit=limit))
+            return persist(lambda: self.exchange("GET", result, limit=limit, model=model)[1])
         except BaseException as error:
             # Interrupted, or without time, nobody waits for it: it would go on, and the caller's next one
             # would wait for it.

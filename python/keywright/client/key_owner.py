@@ -140,7 +140,7 @@ class KeyOwner(ABC):
                 keys.
             ServeError: a refusal of the server.
         """
-        with within(deadline):
+        with within(deadline), self._uploading:
             self._upload_keys(Uploads(), progress)
 
     @abstractmethod

@@ -235,33 +235,29 @@ class Session(
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _switch_model(self) -> None:
-        """Switch to the model that has replaced this one, if it takes the same inputs. Uploaded keys are kept
-        if it accepts them.
+        """Switch to the model that has replaced this one, if it takes the same inputs and its results mean
+        the same. Uploaded keys are kept if it accepts them.
 
         Samples were checked against the inputs of the model before. A server that could change what is
         checked while they wait would read from the client's next step whether they lie in a range of its
         choice.
 
         Raises:
-            OtherModelError: the successor takes other inputs; the session keeps its model.
+            OtherModelError: the successor has other inputs or outputs; the session keeps its model.
         """
         with within(SHORT_S):
             before, successor = self.manifest, self.remote._fetch()
-        changed = before.other_inputs(successor)
+        changed = before.differences(successor)
         if changed:
             raise OtherModelError(
-                f"the server has replaced the model by {successor.hash}, which has another "
+                f"the server has replaced the model by {successor.hash}, which differs in its "
                 f"{' and '.join(changed)}; connect again with RemoteModel(...) to use it",
                 found=successor.hash,
                 expected=before.hash,
             )
         self.remote._set_manifest(successor)
-        same = self.remote.manifest.format.parameters == before.format.parameters
-        if not same:
-            self._secret = SecretKey.generate(self.manifest.parameters)
-            self._own(self._secret)
         self._set_model()
-        if not same or self.manifest.keys.head != before.keys.head:
+        if self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
     def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
@@ -290,8 +286,8 @@ class Session(
 
         A request is retried after a broken connection, while the server is busy, and after the server's
         restart; at worst its samples are evaluated several times. If the server has lost the keys, they are
-        sent again, up to three times for each request. If another version has replaced the model, takes the
-        same inputs, and no hash is pinned, that version is used.
+        sent again, up to three times for each request. If another version has replaced the model, has the
+        same inputs and outputs, and no hash is pinned, that version is used, for all samples of the call.
         After the upload of keys, several threads may call this at once; the server evaluates their requests
         together if the model packs several samples.
 
@@ -311,7 +307,9 @@ class Session(
         Raises:
             BadRequestError, OutOfRangeError: as for `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
-            OtherModelError: the model was replaced by one that takes other inputs.
+            OtherModelError: the model was replaced by one with other inputs or outputs, or an answer is
+                another model's.
+            RetiredError: the model was replaced again and again.
             MissingKeyError: the session is closed.
             WrongAnswerError: a checked answer is wrong.
             ParameterError: there are more checks than requests, or the deadline is not above 0.
@@ -328,6 +326,7 @@ class Session(
         requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
         program = self.remote.program
         sent = len(requests) + (checks.count if checks is not None and program is None else 0)
+        asked: list[Session] = []
 
         def send(place: int, request: Request) -> Callable[[], NDArray[np.float64]]:
             def advance(done: int, total: int) -> None:
@@ -336,33 +335,62 @@ class Session(
                     progress(place * PROGRESS + whole, sent * PROGRESS)
 
             with within(deadline):
-                return self._evaluate_batch(many[request], advance, alone=checks is not None)
+                used, decrypt = self._evaluate_batch(many[request], advance, *asked, alone=checks is not None)
+            asked[:] = [used]
+            return decrypt
 
         clear = None if program is None else lambda request: run_clear(program, many[request])
-        results = answers(requests, send, checks, clear)
+        results: list[NDArray[np.float64]] = []
+        for replaced in range(SUCCESSORS + 1):
+            asked.clear()
+            try:
+                results = answers(requests, send, checks, clear)
+                break
+            except RetiredError:
+                # Rows of two models are no result.
+                if not asked or self.manifest is asked[0].manifest or replaced == SUCCESSORS:
+                    raise
         result: NDArray[np.float64] = np.concatenate(results)
         return result[0] if values.shape == shape else result
 
     def _evaluate_batch(
-        self, batch: NDArray[np.float64], progress: Progress, *, alone: bool = False
-    ) -> Callable[[], NDArray[np.float64]]:
-        """Evaluate samples that share ciphertexts. Returns what decrypts the answer, with the model and the
-        secret of now. ``alone`` leaves no places to other requests, so that the server sees no number of
-        samples."""
+        self,
+        batch: NDArray[np.float64],
+        progress: Progress,
+        asked: "Session | None" = None,
+        *,
+        alone: bool = False,
+    ) -> tuple["Session", Callable[[], NDArray[np.float64]]]:
+        """Evaluate samples that share ciphertexts. Returns the session as their message was made, and what
+        decrypts the answer with its model and secret: another thread may follow the model to its successor
+        meanwhile.
+
+        Args:
+            asked: a session whose model is asked; by default the model of now, or its successor.
+            alone: leaves no places to other requests, so that the server sees no number of samples.
+
+        Raises:
+            RetiredError: another model has replaced that of ``asked``.
+        """
         uploads, steps, failures = Uploads(), Steps(), 0
-        used: Manifest | None = None
-        message, places = b"", None
+        used, message, places = None, b"", None
         while True:
             with self._uploading:
                 if not self._uploaded:
                     self._upload_keys(uploads)
-                keys, manifest = str(self._identifier), self.manifest
-            if used is not manifest:
-                used, places = manifest, None if alone else self._places(len(batch))
-                message = framing.join(self._encrypt(batch, places))
+                keys, now = str(self._identifier), self._snapshot()
+            if asked is not None and asked.manifest is not now.manifest:
+                raise RetiredError(
+                    f"the model was replaced by {now.manifest.hash} during a call; ask again",
+                    found=asked.manifest.hash,
+                    successor=now.manifest.hash,
+                )
+            if used is None or used.manifest is not now.manifest:
+                used, places = now, None if alone else self._places(len(batch))
+                message = framing.join(used._encrypt(batch, places))
             try:
-                answer = self._evaluated(keys, message, progress, places, steps)
-                return partial(self._snapshot()._decrypt, answer, len(batch), places)
+                answer = used._evaluated(keys, message, progress, places, steps)
+                return used, partial(used._decrypt, answer, len(batch), places)
             except (UnknownJobError, UnknownKeysError, RetiredError) as error:
                 if failures == RETRIES:
                     raise
@@ -373,7 +401,7 @@ class Session(
                 elif isinstance(error, RetiredError):
                     with self._uploading:
                         # Another thread may have done it.
-                        if self.manifest is used:
+                        if self.manifest is used.manifest:
                             self._switch_model()
 
     def _places(self, count: int) -> range | None:
@@ -401,10 +429,11 @@ class Session(
         Raises:
             UnknownJobError: the server has lost the request.
         """
-        path = f"/v1/keys/{keys}/jobs?model={self.manifest.hash}"
+        model = self.manifest
+        path = f"/v1/keys/{keys}/jobs?model={model.hash}"
         if own is not None:
             path += f"&first={own.start}&samples={len(own)}"
-        return self.remote.evaluate(path, message, self.manifest.answer_bytes, progress, steps)
+        return self.remote.evaluate(path, message, model.answer_bytes, progress, steps, model=model.hash)
 
     def seen(self, *, deadline: float = SHORT_S) -> Mapping[str, object]:
         """Return the server's report on the objects of this client that it saw, within ``deadline``

@@ -190,7 +190,7 @@ class RemoteSearch(
                 keys = str(self._identifier)
             path = f"/v1/keys/{keys}/jobs?model={name}"
             try:
-                return self.evaluate(path, message, limit, lambda done, total: None, steps)
+                return self.evaluate(path, message, limit, lambda done, total: None, steps, model=name)
             except (UnknownJobError, UnknownKeysError) as error:
                 if failures == RETRIES:
                     raise

@@ -30,7 +30,7 @@ class ServeError(KeywrightError):
     """Processor seconds that a worker used before it refused; 0 for other errors."""
 
     unforeseen: str = ""
-    """The traceback of an unexpected exception, for the operator; never sent."""
+    """The traceback of an unexpected exception, or the text of one for the operator; never sent."""
 
     def __init__(self, message: str, *, code: str | None = None, **details: str | float) -> None:
         super().__init__(message, code=code, **details)
@@ -234,7 +234,7 @@ class OtherModelError(ServeError, ValueError):
 class RetiredError(ServeError):
     """A model or key configuration that was served earlier (``retired``).
 
-    What to do: use the successor, as clients of this package do if it takes the same inputs.
+    What to do: use the successor, as clients of this package do if it has the same inputs and outputs.
 
     Attributes:
         found: hash of the model, or identifier of the configuration.

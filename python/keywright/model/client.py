@@ -13,7 +13,6 @@ from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
 from keywright._files import new_folder
 from keywright._progress import Progress, silent
-from keywright._reading.arrays import read_file
 from keywright.errors.engine import FormatError, MissingKeyError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime.range_guard import guard, largest_result
@@ -186,13 +185,10 @@ class ModelClient(
         self.program.require_count(count)
         return self._encryption.decrypt(objects, count, flooding=flooding)
 
-    def read_answer(self, path: Path) -> bytes:
-        """Read a ciphertext of an answer from a file.
-
-        Raises:
-            FormatError: the file is larger than any.
-        """
-        return read_file(path, self._executable.requests.most_bytes)
+    @property
+    def most_bytes(self) -> int:
+        """Maximum bytes of a ciphertext of an answer."""
+        return self._executable.requests.most_bytes
 
     def error_bound(self, objects: Sequence[bytes], flooding: Flooding | None = None) -> float:
         """Return the bound on the errors of the outputs of an answer's ciphertexts, in the worst case over

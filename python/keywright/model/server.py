@@ -6,7 +6,6 @@ from pathlib import Path
 from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
-from keywright._reading.arrays import read_file
 from keywright.errors.choices import require_integer
 from keywright.errors.engine import FormatError, MissingKeyError
 from keywright.errors.service import InvalidObjectError
@@ -159,31 +158,27 @@ class ModelServer(
         return Message(read.samples, answer, self.identity).to_bytes()
 
     def evaluate(
-        self, objects: Sequence[bytes | Path], advance: Callable[[float, str], object] | None = None
+        self, objects: Sequence[bytes], advance: Callable[[float, str], object] | None = None
     ) -> Answer:
         """Read the ciphertexts of a batch of samples, evaluate them, and write the answer.
 
         Args:
-            objects: results of `ModelClient.encrypt_batch`, or files that hold them.
+            objects: results of `ModelClient.encrypt_batch`.
             advance: called with every operation's predicted seconds, and the next one.
 
         Raises:
             MissingKeyError: no keys were loaded.
-            FormatError: the program takes no such ciphertext; a file is larger than any.
+            FormatError: the program takes no such ciphertext.
             OperandError: these are not as many ciphertexts as the program takes.
         """
         loaded = self._with_keys
         return self.requests.answer(*loaded, [self._read(each) for each in objects], advance)
 
-    def _read(self, source: bytes | Path) -> Ciphertext:
-        if isinstance(source, bytes):
-            data, name = source, "the message"
-        else:
-            data, name = read_file(source, self.requests.most_bytes), str(source)
+    def _read(self, data: bytes) -> Ciphertext:
         try:
             return self.requests.read(data)
         except InvalidObjectError as error:
-            raise FormatError(f"{name}: {error}", code="message") from error
+            raise FormatError(f"the message: {error}", code="message") from error
 
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(

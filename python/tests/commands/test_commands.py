@@ -19,10 +19,12 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
+from keywright._reading.sealed import seal
 from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
 from keywright.errors import FormatError, MismatchError, OutOfRangeError, SecretFileWarning
 from keywright.model import Identity, Model, load_client
+from keywright.model.exchange.identity import FORMAT
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
 from tests.commands.printed import fails, lines, process
@@ -205,7 +207,7 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
         Identity.load(sent, "request", 3)
     mine = Identity(bytes(32), 5)
     mine.save(sent, "request", 3)
-    assert Identity.load(sent, "request", 3) == mine
+    assert Identity.load(sent, "request", 3)[0] == mine
     with pytest.raises(FormatError, match="holds no answer; name the folder that keywright run has written"):
         Identity.load(sent, "answer", 3)
     with pytest.raises(FormatError, match="ciphertexts of 2 samples, and 3 were written"):
@@ -221,7 +223,8 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
             Identity.load(sent, "request", 3)
     # Whose text would be shown.
     stated = {"program": "00" * 32, "created": 1, "holds": "request", "samples": "\33[2J"}
-    (sent / "program.json").write_text(json.dumps(stated))
+    (sent / "program.json").unlink()
+    seal(sent, "program.json", stated | {"format": FORMAT})
     with pytest.raises(FormatError, match=r"is not the identity of a program$"):
         Identity.load(sent, "request", 3)
 

@@ -1,7 +1,9 @@
-"""The folder of a model, parameters and plans by others are trusted no more than a server."""
+"""Folders of a model, of parameters, plans and ciphertexts by others are trusted no more than a server."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from keywright.cli import main
 from keywright.errors import SecurityError
 from keywright.errors.service import LimitError
+from keywright.model.exchange.identity import IDENTITY
 from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from tests.serve.network import INPUTS, make_full
@@ -82,3 +85,54 @@ def test_keygen_refuses_the_parameters_and_the_keys_of_others(
         assert what in capsys.readouterr().err
         assert not out.exists()
     assert main([*command, "--insecure"]) == 0
+
+
+def renamed(file: Path, other: Path) -> None:
+    aside = file.with_suffix(".x")
+    file.rename(aside)
+    other.rename(file)
+    aside.rename(other)
+
+
+FAULTS: dict[str, Callable[[Path, Path], object]] = {
+    "exchanged": lambda file, other: file.write_bytes(other.read_bytes()),
+    "of another request": lambda file, _: shutil.copy(f"{file.parent}-2/{file.name}", file),
+    "cut off": lambda file, _: file.write_bytes(file.read_bytes()[:-2]),
+    "named as the other": renamed,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_file_of_a_folder_of_ciphertexts_is_exchanged(
+    fault: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever file it is, of a request or of an answer: any ciphertext of the keys decrypts."""
+    keys, weak = tmp_path / "keys", "--insecure"
+    assert main(["keygen", str(folder), "--out", str(keys), weak]) == 0
+
+    def encrypt(out: str) -> int:
+        return main(["encrypt", str(keys / "client"), "--input", str(tmp_path / "x.npy"), "--out", out, weak])
+
+    def run(sent: str, out: str) -> int:
+        return main(["run", str(keys / "server"), "--input", sent, "--out", out])
+
+    def decrypt(answered: str, _: str) -> int:
+        return main(["decrypt", str(keys / "client"), "--input", answered, weak])
+
+    for number in ("", "-2"):
+        np.save(tmp_path / "x.npy", np.random.default_rng(len(number)).uniform(-1, 1, (2, INPUTS)))
+        assert encrypt(str(tmp_path / f"sent{number}")) == 0
+        assert run(str(tmp_path / f"sent{number}"), str(tmp_path / f"answered{number}")) == 0
+    assert decrypt(str(tmp_path / "answered"), "") == 0
+    for name, reads in (("sent", run), ("answered", decrypt)):
+        files = sorted(each.name for each in (tmp_path / name).iterdir())
+        assert files == ["000000-0.kw", "000001-0.kw", IDENTITY]
+        for file in files:
+            place = tmp_path / fault / name
+            for each in (name, f"{name}-2"):
+                shutil.copytree(tmp_path / each, place.with_name(each))
+            FAULTS[fault](place / file, place / files[file == files[0]])
+            capsys.readouterr()
+            assert reads(str(place), str(tmp_path / fault / "out")) == 2
+            assert "damaged" in capsys.readouterr().err or file == IDENTITY
+            shutil.rmtree(tmp_path / fault)

@@ -53,6 +53,19 @@ EXAMPLE = "keywright serve served --state state"
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Serve until ctrl-C or SIGTERM."""
+    if options.log_format == "json":
+        logs.log_json()
+    event = terminal.note if options.log_format == "text" else logs.log_event
+    with _signals(options, event) as begin:
+        _serve(options, terminal, event, begin)
+
+
+def _serve(
+    options: argparse.Namespace,
+    terminal: Terminal,
+    event: Callable[[str], object],
+    begin: Callable[["Server", Service], None],
+) -> None:
     # Imported here, so that other commands do not need these packages.
     from keywright.serve import Server
 
@@ -60,9 +73,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     processes, start = _workers(options)
     certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
     accounts = _accounts(options)
-    if options.log_format == "json":
-        logs.log_json()
-    event = terminal.note if options.log_format == "text" else logs.log_event
 
     def progress(what: str) -> AbstractContextManager[object]:
         return terminal.progress(what, None) if options.log_format == "text" else nullcontext()
@@ -102,7 +112,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
         if options.host not in LOOPBACK and certificate is None and not options.proxy:
             event(f"connections to {options.host} are not encrypted: see --certificate and --proxy")
-        with server, _signals(server, service, options, event):
+        with server:
+            begin(server, service)
             hashes = [model.hash for model in models]
             if terminal.json:
                 terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory.to_json()})
@@ -234,34 +245,57 @@ def _accounts(options: argparse.Namespace) -> Accounts | None:
 
 @contextmanager
 def _signals(
-    server: "Server", service: Service, options: argparse.Namespace, event: Callable[[str], object]
-) -> Iterator[None]:
-    """End `serve_forever` at ctrl-C and SIGTERM after the running evaluations or ``--drain`` seconds, at a
-    second signal at once; reload the certificate and the accounts at SIGHUP."""
-    ending = threading.Event()
+    options: argparse.Namespace, event: Callable[[str], object]
+) -> Iterator[Callable[["Server", Service], None]]:
+    """Handle the signals of the command, from its beginning to its end. Yields what is called before
+    `serve_forever`: from then on, ctrl-C and SIGTERM end that after the running evaluations or ``--drain``
+    seconds, a second signal at once, and SIGHUP reloads the certificate and the accounts. Before, SIGTERM
+    ends the command, and SIGHUP waits."""
+    serving: list[tuple[Server, Service]] = []
+    ending, renewing = threading.Event(), threading.Event()
 
     def end(limit: float) -> None:
-        service.drain(limit)
-        server.shutdown()
+        for server, service in serving:
+            service.drain(limit)
+            server.shutdown()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        threading.Thread(target=end, args=(0.0 if ending.is_set() else options.drain,), daemon=True).start()
+        limit = 0.0 if ending.is_set() else options.drain
         ending.set()
+        if not serving:
+            raise SystemExit(0)
+        threading.Thread(target=end, args=(limit,), daemon=True).start()
 
     def renew(number: int, frame: FrameType | None) -> None:
-        try:
-            server.renew()
-            service.accounts = _accounts(options)
-            event("the certificate and the accounts have been reloaded")
-        except (ConfigurationError, OSError) as error:
-            event(f"the certificate and the accounts stay as they were: {error}")
+        renewing.set()
+        for server, service in serving:
+            try:
+                accounts = _accounts(options)
+                server.renew()
+                service.accounts = accounts
+                event("the certificate and the accounts have been reloaded")
+            except (ConfigurationError, OSError) as error:
+                event(f"the certificate and the accounts stay as they were: {error}")
 
-    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}
+    def begin(server: "Server", service: Service) -> None:
+        if ending.is_set():
+            # The exception was lost where Python ignores them, as in a finaliser.
+            raise SystemExit(0)
+        signal.signal(signal.SIGINT, stop)
+        serving.append((server, service))
+        if renewing.is_set():
+            renew(0, None)
+
+    handlers = {signal.SIGTERM: stop}
     if sys.platform != "win32":
         handlers[signal.SIGHUP] = renew
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    before = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
+    before |= {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    if sys.platform != "win32":
+        # `keywright.cli` blocks it while this module is imported.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     try:
-        yield
+        yield begin
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

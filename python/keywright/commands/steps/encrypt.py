@@ -41,7 +41,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         new_folder(options.out) as folder,
         terminal.progress("encrypted samples", len(samples)) as advance,
     ):
-        client.identity.save(folder, "request", len(samples))
         for number, batch in enumerate(program.batches(samples)):
             start = time.perf_counter()
             ciphertexts = client.encrypt_batch(batch)
@@ -50,6 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 (folder / ciphertext_name(number * program.batch, len(batch), index)).write_bytes(data)
                 size += len(data)
             advance(len(batch))
+        client.identity.save(folder, "request", len(samples))
     row = {"samples": len(samples), "batch": program.batch, "bytes": size, "seconds": seconds}
     columns = [
         Column("samples", "samples", "number"),

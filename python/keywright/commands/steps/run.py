@@ -39,19 +39,21 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program = server.program
     batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
     samples = sum(batch.count for batch in batches)
-    Identity.load(options.input, "request", samples).require(server.identity, "server", "client")
+    sent, sealed = Identity.load(options.input, "request", samples)
+    sent.require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     predicted = program.seconds
     with (
         new_folder(options.out) as folder,
         terminal.progress(quantity(samples, "sample"), predicted * len(batches)) as advance,
     ):
-        server.identity.save(folder, "answer", samples)
         start = time.perf_counter()
         for batch in batches:
-            for index, data in enumerate(server.evaluate(batch.paths, advance).objects):
+            objects = [sealed.read(path.name, server.requests.most_bytes) for path in batch.paths]
+            for index, data in enumerate(server.evaluate(objects, advance).objects):
                 (folder / ciphertext_name(batch.first, batch.count, index)).write_bytes(data)
         seconds = time.perf_counter() - start
+        server.identity.save(folder, "answer", samples)
     row: dict[str, Value] = {
         "samples": samples,
         "batch": program.batch,

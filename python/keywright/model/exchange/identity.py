@@ -1,18 +1,18 @@
 """The identity of a message's program."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from keywright._reading.documents import Limits, read_json_file
+from keywright._reading.documents import Limits
+from keywright._reading.sealed import SealedFolder, seal
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 
-FORMAT = "keywright-identity-2"
+FORMAT = "keywright-identity-3"
 
 Holds = Literal["request", "answer"]
 """What a folder of ciphertexts holds."""
@@ -20,7 +20,8 @@ Holds = Literal["request", "answer"]
 IDENTITY = "program.json"
 """Name of an identity in a folder of ciphertexts."""
 
-LIMITS = Limits(1 << 12, 16)
+LIMITS = Limits(32 << 20, 1 << 19)
+"""Of an identity: it has a line of some 100 bytes for each ciphertext, which has 10,000 or more."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +60,20 @@ class Identity:
         raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
     def save(self, folder: Path, holds: Holds, samples: int) -> None:
-        """Write the identity, and the kind and number of the samples, into the folder of their ciphertexts.
+        """Write the identity, the kind and number of the samples, and the SHA-256 of each file into the
+        folder that has all their ciphertexts.
 
         Raises:
             ParameterError: they are neither a request nor an answer.
         """
         require_choice("holds", holds, get_args(Holds))
         entry = {"format": FORMAT, "holds": holds, "program": self.program.hex(), "created": self.created}
-        text = json.dumps(entry | {"samples": samples})
-        (folder / IDENTITY).write_text(text, encoding="utf-8")
+        seal(folder, IDENTITY, entry | {"samples": samples})
 
     @staticmethod
-    def load(folder: Path, holds: Holds, samples: int) -> "Identity":
+    def load(folder: Path, holds: Holds, samples: int) -> tuple["Identity", SealedFolder]:
         """Read the identity from a folder of ciphertexts of samples, which are a request or an answer.
+        Returns also what reads the ciphertexts, and refuses those that were exchanged or damaged.
 
         Raises:
             FormatError: it is missing or malformed, the ciphertexts are the other, or some are missing.
@@ -86,7 +88,8 @@ class Identity:
                 code="message",
             )
         try:
-            entry = read_json_file(path, LIMITS)
+            sealed = SealedFolder(folder, IDENTITY, FORMAT, LIMITS)
+            entry = sealed.fields
             program, created, held = bytes.fromhex(entry["program"]), entry["created"], entry["holds"]
             stored = entry["samples"]
         except (ValueError, LookupError, TypeError) as error:
@@ -104,4 +107,4 @@ class Identity:
                 f"{folder} holds ciphertexts of {samples} samples, and {stored} were written; copy it again",
                 code="message",
             )
-        return Identity(program, created)
+        return Identity(program, created), sealed

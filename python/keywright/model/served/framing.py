@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from keywright.errors.service import BadRequestError
 
+MODEL = "Keywright-Model"
+"""The header field of an answer with the hash of its model: a request names it in its address."""
+
 
 def join(objects: Sequence[bytes]) -> bytes:
     """Join objects into one message."""

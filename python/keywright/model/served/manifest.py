@@ -156,9 +156,9 @@ class Manifest(Stated):
             return 1.0
         return self.input.magnitude or self.parameters.default_magnitude
 
-    def other_inputs(self, other: "Manifest") -> tuple[str, ...]:
-        """Describe the differences from another manifest that decide which samples a client refuses, or how
-        many it joins in a request."""
+    def differences(self, other: "Manifest") -> tuple[str, ...]:
+        """Describe the differences from another manifest that decide which samples a client refuses, how many
+        it joins in a request, or what results mean."""
         mine, theirs = (
             {
                 "packing": each.format.packing,
@@ -177,6 +177,9 @@ class Manifest(Stated):
                 "first steps": each.input.steps.first and each.input.steps.first.to_json(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
+                "shape of outputs": each.output.places.shape,
+                "labels": each.output.labels,
+                "last steps": each.output.client_part and each.output.client_part.to_json(),
             }
             for each in (self, other)
         )

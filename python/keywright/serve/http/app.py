@@ -418,11 +418,11 @@ class Routes:
         """Return the answer of a job that is done, in pieces from the storage."""
         size, result = job.answer_bytes, self._service.evaluations.result
         read = partial(self._run, request, result, job.identifier, job.tenant)
-        return Ciphertexts(size, read, self._room(request, min(size, IN_MEMORY_BYTES)))
+        return Ciphertexts(job.model, size, read, self._room(request, min(size, IN_MEMORY_BYTES)))
 
     def _held_answer(self, request: Request, job: Job, data: bytes) -> Response:
         """Return an answer that is in memory alone."""
-        return Ciphertexts(len(data), partial(_piece, data), self._room(request, len(data)))
+        return Ciphertexts(job.model, len(data), partial(_piece, data), self._room(request, len(data)))
 
     async def _end_of(self, request: Request, job: Job, seconds: float) -> None:
         """Wait for the end of a job, for at most ``seconds``.

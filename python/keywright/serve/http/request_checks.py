@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keywright.errors.service import BadRequestError, DiskError, ServeError
+from keywright.model.served.framing import MODEL
 from keywright.serve.logs import identify, on_behalf, request_identifier
 from keywright.serve.metrics import Metrics
 from keywright.serve.tenants.accounts import NOBODY
@@ -83,6 +84,7 @@ class Ciphertexts(Response):
     cannot be read to its end, the client loses the connection.
 
     Args:
+        model: hash of the one that gave the answer.
         size: bytes of the answer.
         read: reads it.
         room: reserves the memory.
@@ -90,8 +92,10 @@ class Ciphertexts(Response):
 
     media_type = "application/octet-stream"
 
-    def __init__(self, size: int, read: ReadPiece, room: AbstractAsyncContextManager[object]) -> None:
-        super().__init__(headers={"content-length": str(size)})
+    def __init__(
+        self, model: str, size: int, read: ReadPiece, room: AbstractAsyncContextManager[object]
+    ) -> None:
+        super().__init__(headers={"content-length": str(size), MODEL: model})
         self._size, self._read, self._room = size, read, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -35,7 +35,7 @@ from typing import Any, BinaryIO
 from keywright._core import EvaluationKeys
 from keywright._files import digest_of, replace
 from keywright._reading.documents import OWN, read_json
-from keywright.errors import KeywrightError
+from keywright.errors import KeywrightError, MismatchError
 from keywright.errors.model import FolderError
 from keywright.errors.service import (
     DiskError,
@@ -105,10 +105,11 @@ class Engine:
             reason = error.strerror or type(error).__name__
             self._refuse(DiskError(f"the disk failed during an evaluation: {reason}"), begun)
         except (KeywrightError, MemoryError) as error:
-            self._refuse(ServeError(f"the evaluation failed: {error}"), begun)
+            self._refuse(_failed(error, order), begun)
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
             other = ServeError("the evaluation failed for an unexpected reason; see the server's log")
-            self._refuse(other, begun, unforeseen="".join(format_exception(error)).rstrip())
+            other.unforeseen = "".join(format_exception(error)).rstrip()
+            self._refuse(other, begun)
         else:
             answer = end.pop("bytes", answer)
             end |= {"size": len(answer), "processor": time.process_time() - begun}
@@ -118,8 +119,9 @@ class Engine:
         finally:
             self._executes = False
 
-    def _refuse(self, error: ServeError, begun: float, **more: str) -> None:
+    def _refuse(self, error: ServeError, begun: float) -> None:
         """Report an order that failed, which began after so much processor time."""
+        more = {"unforeseen": error.unforeseen} if error.unforeseen else {}
         self.respond(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
 
     def do_check(self, order: Order) -> dict[str, object]:
@@ -165,7 +167,10 @@ class Engine:
         except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise
-            raise EvaluationError(f"the model could not be evaluated: {error}") from error
+            if isinstance(error, MismatchError):
+                # Of ciphertexts and keys of the client: the model's files have been read.
+                raise EvaluationError(f"the model could not be evaluated: {error}") from error
+            raise _failed(error, order, EvaluationError) from error
         finally:
             if loading is not None:
                 loading.wait()
@@ -209,6 +214,15 @@ class Engine:
                 )
             self._runners[name] = model, model.runner(order["budget"], self._resident)
         return self._runners[name]
+
+
+def _failed(error: Exception, order: Order, kind: type[ServeError] = ServeError) -> ServeError:
+    """Return what a client reads of an error, whose text may name folders of this machine: it is for the
+    operator, who reads the log, and alone orders to load."""
+    text = f"the model could not be evaluated: {error}"
+    failed = kind(text if order["do"] == "load" else "the model could not be evaluated; see the server's log")
+    failed.unforeseen = text
+    return failed
 
 
 class Steps:

@@ -347,7 +347,7 @@ def test_an_evaluation_that_a_client_gives_up_is_cancelled(
     with hostile(lambda *_: answer(202, body)) as seen, within(60.0 if code == "stalled" else 0.5):
         monkeypatch.setattr(model, "_port", int(seen.url.rpartition(":")[2]))
         with pytest.raises(UnreachableError) as error:
-            model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None)
+            model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None, model="m")
     assert error.value.code == code
     assert seen.requests[-1] == ("DELETE", f"/v1/jobs/{IDENTIFIER}", b"")
 
@@ -365,7 +365,7 @@ def test_an_evaluation_that_is_interrupted_is_cancelled(
     with hostile(lambda *_: answer(202, body)) as seen:
         monkeypatch.setattr(model, "_port", int(seen.url.rpartition(":")[2]))
         with pytest.raises(end):
-            model.evaluate("/v1/keys/x/jobs?", b"", 1000, interrupt)
+            model.evaluate("/v1/keys/x/jobs?", b"", 1000, interrupt, model="m")
     assert seen.requests[-1] == ("DELETE", f"/v1/jobs/{IDENTIFIER}", b"")
 
 
@@ -430,7 +430,7 @@ def test_a_long_evaluation_that_was_lost_is_repeated(
     monkeypatch.setattr(model, "exchange", request)
 
     def evaluate() -> bytes:
-        return model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None, steps)
+        return model.evaluate("/v1/keys/x/jobs?", b"", 1000, lambda done, total: None, steps, model="m")
 
     with pytest.raises(UnknownJobError):
         evaluate()
@@ -462,7 +462,7 @@ def test_an_evaluation_without_a_step_does_not_keep_a_client_to_its_deadline(
     monkeypatch.setattr(model, "stalled", 0.5)
     begun = time.monotonic()
     with within(DEADLINE_S), pytest.raises(UnreachableError, match=rf"{state}, .* 0\.5 s.*stalled") as error:
-        model.evaluate("/v1/keys/x/jobs?", b"", 1, lambda done, total: None)
+        model.evaluate("/v1/keys/x/jobs?", b"", 1, lambda done, total: None, model="m")
     assert error.value.code == "stalled"
     assert time.monotonic() - begun < MOST_S
 

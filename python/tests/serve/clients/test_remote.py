@@ -202,14 +202,12 @@ def test_a_request_is_repeated_after_a_restart(
             services.append(Service(make_thin(), tmp_path, workers=WORKERS))
             stack.enter_context(listening(services[0], port))
 
-        def interrupted(
-            method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20
-        ) -> tuple[int, bytes]:
+        def interrupted(method: str, path: str, body: bytes | None = None, **named: Any) -> tuple[int, bytes]:
             paths.append(path)
             if len(paths) == 2 or (path.endswith("/result") and restarts[0] > 1):
                 restarts[0] -= 1
                 restart()
-            return exchange(method, path, body, limit=limit)
+            return exchange(method, path, body, **named)
 
         restarts = [3]
         monkeypatch.setattr(remote, "exchange", interrupted)
@@ -220,12 +218,10 @@ def test_a_request_is_repeated_after_a_restart(
         # Accepted work is evaluated, even without its client.
         assert sum("/jobs?" in path for path in paths) == 1
 
-        def always(
-            method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20
-        ) -> tuple[int, bytes]:
+        def always(method: str, path: str, body: bytes | None = None, **named: Any) -> tuple[int, bytes]:
             if path.startswith("/v1/jobs"):
                 raise UnknownJobError("gone")
-            return exchange(method, path, body, limit=limit)
+            return exchange(method, path, body, **named)
 
         monkeypatch.setattr(remote, "exchange", always)
         with pytest.raises(UnknownJobError):
@@ -311,7 +307,7 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
     third = Service(other, tmp_path, workers=WORKERS)
     with listening(third, port) as server:
         # Its inputs are others: samples of the waiting call were not checked against them.
-        with pytest.raises(OtherModelError, match="another packing"):
+        with pytest.raises(OtherModelError, match="differs in its packing"):
             session.infer(sample)
         session.close()
         with RemoteModel(server.url, insecure=True).session() as anew:
@@ -347,10 +343,8 @@ def test_a_request_is_repeated_after_a_broken_connection(
         session.upload_keys()
         exchange = remote.exchange
 
-        def breaking(
-            method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20
-        ) -> tuple[int, bytes]:
-            answer = exchange(method, path, body, limit=limit)
+        def breaking(method: str, path: str, body: bytes | None = None, **named: Any) -> tuple[int, bytes]:
+            answer = exchange(method, path, body, **named)
             if method + path not in failed:
                 failed.add(method + path)
                 # It came to the server, and its answer did not come back.

@@ -286,8 +286,8 @@ Answer = Callable[[str, str], tuple[int, bytes, int | None]]
 
 
 @contextmanager
-def answering(answer: Answer) -> Iterator[str]:
-    """Run a server with arbitrary answers: status, body, and an announced length."""
+def answering(answer: Answer, model: str = "") -> Iterator[str]:
+    """Run a server with arbitrary answers of a model: status, body, and an announced length."""
 
     class Handler(BaseHTTPRequestHandler):
         def reply(self) -> None:
@@ -296,6 +296,7 @@ def answering(answer: Answer) -> Iterator[str]:
             status, body, announced = answer(self.command, self.path)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body) if announced is None else announced))
+            self.send_header(framing.MODEL, model)
             self.end_headers()
             self.wfile.write(body)
 
@@ -374,7 +375,7 @@ def test_malformed_ciphertexts_in_answers_are_refused(thin: Model, sample: Sampl
             return 200, json.dumps({"keys": identifier, "missing": [], "ready": True}).encode(), None
 
         with (
-            answering(answer) as url,
+            answering(answer, thin.manifest.hash) as url,
             RemoteModel(url, insecure=True).session() as session,
             pytest.raises(InvalidReplyError, match=r"cannot be read|at most"),
         ):

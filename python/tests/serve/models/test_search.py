@@ -207,10 +207,12 @@ def test_an_answer_has_no_more_bytes_than_the_places_need(
         limits: list[int] = []
         evaluate = remote.evaluate
 
-        def hostile(path: str, message: bytes, limit: int, *rest: Any) -> bytes:
+        def hostile(path: str, message: bytes, limit: int, *rest: Any, model: str) -> bytes:
             limits.append(limit)
             # What the query alone would announce.
-            return evaluate(path, message, limit, *rest) if len(limits) == 1 else framing.join([bytes(limit)])
+            if len(limits) == 1:
+                return evaluate(path, message, limit, *rest, model=model)
+            return framing.join([bytes(limit)])
 
         monkeypatch.setattr(remote, "evaluate", hostile)
         remote.top(QUERY, 1)
