@@ -37,8 +37,10 @@ CLOSING = """
 Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the
 encoding of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once.
 The peak is for one process, which is client and server. Records contain parameters and wall times, which are
-long because other programs used the machine. Each record names its commit: rows of earlier days are from
-earlier versions of the compiler:
+long because other programs used the machine. Predictions in records (`predicted_s`) are for a core without
+neighbours, in a process that has its memory and its keys. A [profile of
+`face_expression`](../../benchmarks/record/2026-11-30-gallery/face_expression.md) shows what a first run takes
+besides. Each record names its commit: rows of earlier days are from earlier versions of the compiler:
 
 {records}
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from string import Template
 
+from harness.measurement.machine import commit
 from harness.pages.prose import wrapped
 from keywright.plan import Chain, CostModel
 from keywright.plan.cost.model import TYPICAL_WEIGHTS
@@ -67,6 +69,8 @@ def main() -> int:
         return 0
     model = CostModel(WEIGHTS)
     values: dict[str, object] = {
+        "day": f"{date.today():%-d %B %Y}",
+        "commit": commit(),
         "hops": options.hops,
         "kds": kds.key_bytes(),
         "kds_keysets": kds.as_printed(),

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from keywright._core import LinearTransform
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
@@ -86,7 +84,8 @@ class EncodedTransforms:
         execution = self._plan.in_ring(ring)
         table = table_of(diagonals)
         # Coefficients are at most as large as values, times the scale.
-        fit = float(np.abs(table).max(initial=0.0)) * execution.parameters.q[level] < WIDEST_COEFFICIENT
+        largest = max(table.max(initial=0.0), -table.min(initial=0.0))  # without a copy
+        fit = float(largest) * execution.parameters.q[level] < WIDEST_COEFFICIENT
         # For a single use coefficients are enough: each diagonal is transformed once anyway.
         kept = "encoded" if storage == "encoded" or not fit else "coefficients"
         return LinearTransform.from_rows(
