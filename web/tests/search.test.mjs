@@ -44,7 +44,7 @@ test("scores of an index are those of rounded vectors", async (context) => {
     Array.from({ length: DIMENSION }, (_, j) => ((7919 * i + 104729 * j) % 2003) - 1001.5),
   );
   const directory = serve(MAKE, Buffer.from(Float64Array.from(vectors.flat()).buffer));
-  assert.equal(directory.toString("latin1", 0, 8), "KWSDIRS2");
+  assert.equal(directory.toString("latin1", 0, 8), "KWSDIRS3");
   const { levels, ...stated } = JSON.parse(directory.toString("utf8", 20, 20 + directory.readUInt32LE(8)));
   const [parameters, every, head] = ["client", "parameters", "key_set"].map((name) => Buffer.from(stated[name], "base64"));
 
@@ -56,9 +56,10 @@ test("scores of an index are those of rounded vectors", async (context) => {
   const query = rounded(vectors[7], levels);
   const tag = Buffer.alloc(16, 7);
   const answer = serve(ANSWER, Buffer.concat([Buffer.from("KWSQURY1"), tag, client.encryptCompact(Int32Array.from(query), 0)]));
-  assert.equal(answer.toString("latin1", 0, 8), "KWSANSW1");
+  assert.equal(answer.toString("latin1", 0, 8), "KWSANSW2");
   assert.ok(answer.subarray(8, 24).equals(tag));
-  const scores = Array.from(client.decrypt(answer.subarray(56)).subarray(0, COUNT));
+  assert.equal(answer.toString("hex", 24, 56), stated.index + stated.revision);
+  const scores = Array.from(client.decrypt(answer.subarray(64)).subarray(0, COUNT));
   const product = (vector) => rounded(vector, levels).reduce((sum, value, j) => sum + value * query[j], 0);
   assert.deepEqual(scores, vectors.map(product));
 });
