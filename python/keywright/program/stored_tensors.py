@@ -1,7 +1,9 @@
 """What a model stores, in nested graphs as well: tensors, of weights and attributes, and equations."""
 
+import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,15 @@ SUBSCRIPTS = r"[a-zA-Z]*(\.\.\.[a-zA-Z]*)?"
 EQUATION = re.compile(rf"{SUBSCRIPTS}(,{SUBSCRIPTS})*(->{SUBSCRIPTS})?")
 """An equation of an Einsum, without spaces, as the standard defines it."""
 
+SHAPED = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
+"""Operators whose results may have as many axes as an operand has entries, with the place of that operand."""
+
 INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
-MAX_INTEGERS = 1 << 20
-"""Of a vector that may hold the sizes of others."""
+MAX_AXES = 1 << 22
+"""Of all values of a graph together, as far as constants tell."""
+
+MAX_FOLLOWED = 1 << 20
+"""Entries of vectors, all together, that onnx follows in case they are sizes of other values."""
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -87,49 +95,104 @@ def require_inside(model: onnx.ModelProto) -> None:
 
 def require_inferable(model: onnx.ModelProto) -> None:
     """Refuse a model for whose shapes onnx would take time or memory without end: with a malformed equation
-    of an Einsum, a Split into more parts than it has outputs, or a long vector of integers, each of which is
-    followed.
+    of an Einsum, a Split into more parts than it has outputs, or values of very many axes.
 
     Raises:
-        RefusalError: names the node and the attribute, or the vector.
+        RefusalError: names the node, and the attribute.
     """
     for graph in _graphs(model):
         for node in graph.node:
             for each in node.attribute:
                 _require_attribute(node, each)
-        _require_short(graph)
+        _require_axes(graph)
 
 
-def inferred(model: onnx.ModelProto, *, strict: bool = False) -> onnx.GraphProto:
-    """Return the graph of a model with the shapes that onnx infers. It follows vectors of integers entry by
-    entry, so their lengths are inferred before.
+def inferred(model: onnx.ModelProto) -> onnx.GraphProto:
+    """Return the graph of a model with the shapes that onnx infers: some nodes may be missing. It notes every
+    entry of the vectors that some operators read, as sizes of others; nodes that read more than the limit,
+    and those with graphs or functions of their own, keep the shapes that need no entries.
 
     Raises:
-        RefusalError: a vector of integers is too long to be followed.
         onnx.shape_inference.InferenceError, ValueError: the model contradicts itself.
     """
-    _require_short(onnx.shape_inference.infer_shapes(model, strict_mode=strict).graph)
-    return onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True).graph
+    plain = onnx.shape_inference.infer_shapes(model)
+    graph, left = plain.graph, list(_not_followed(plain))
+    names = {name for index in left for name in graph.node[index].output}
+    known = [value for value in [*graph.value_info, *graph.output] if value.name in names]
+    for index in reversed(left):
+        del graph.node[index]
+    for values, declared in ((graph.value_info, model.graph.value_info), (graph.output, model.graph.output)):
+        del values[:]  # inferred names of sizes would hide those that entries tell
+        values.extend(declared)
+    graph.value_info.extend(known)
+    return onnx.shape_inference.infer_shapes(plain, data_prop=True).graph
+
+
+def _not_followed(model: onnx.ModelProto) -> Iterator[int]:
+    """Yield the places of nodes whose entries may exceed the limit, in a model with inferred shapes."""
+    entries = {
+        each.name: math.prod(each.dims) if each.data_type in INTEGERS and len(each.dims) < 2 else 0
+        for each in model.graph.initializer
+    }
+    for value in [*model.graph.input, *model.graph.value_info, *model.graph.output]:
+        shape = value.type.tensor_type.shape
+        known = value.type.tensor_type.HasField("shape")
+        length = shape.dim[0].dim_value or math.inf if len(shape.dim) == 1 else 0
+        entries.setdefault(value.name, length if known else math.inf)
+    calls, noted = {each.name for each in model.functions}, 0
+    for index, node in enumerate(model.graph.node):
+        if node.op_type in calls or any(each.HasField("g") or each.graphs for each in node.attribute):
+            yield index
+        elif node.op_type in _following():
+            count = sum(entries.get(name, math.inf) for name in node.input if name)
+            if noted + count > MAX_FOLLOWED:
+                yield index
+                continue
+            noted += count
+            entries.update((name, max(count, entries.get(name, math.inf))) for name in node.output)
+
+
+@cache
+def _following() -> frozenset[str]:
+    """Return the operators for which onnx notes the entries of operands, also by functions that they stand
+    for."""
+    return frozenset(
+        each.name
+        for each in onnx.defs.get_all_schemas_with_history()
+        if each.has_data_propagation_function
+        or (each.has_function and not each.has_type_and_shape_inference_function)
+    )
 
 
 def _require_attribute(node: onnx.NodeProto, entry: onnx.AttributeProto) -> None:
     name, text = node.name or ", ".join(node.output), entry.s.decode(errors="replace")
     if (node.op_type, entry.name) == ("Einsum", "equation") and not EQUATION.fullmatch(text.replace(" ", "")):
         allowed = "letters, with one ellipsis an operand"
-        raise unsupported_attribute(name, node.op_type, "equation", repr(text[:80]), allowed)
+        raise unsupported_attribute(name, node.op_type, "equation", repr(text), allowed)
     if (node.op_type, entry.name) == ("Split", "num_outputs") and entry.i > len(node.output):
         allowed = f"at most the {len(node.output)} that it has"
         raise unsupported_attribute(name, node.op_type, "num_outputs", entry.i, allowed)
 
 
-def _require_short(graph: onnx.GraphProto | onnx.FunctionProto) -> None:
-    makers = {name: node.name for node in graph.node for name in node.output}
-    values = [*graph.input, *graph.output] if isinstance(graph, onnx.GraphProto) else []
-    for value in [*values, *graph.value_info]:
-        kind = value.type.tensor_type
-        sizes = [axis.dim_value for axis in kind.shape.dim]
-        if kind.elem_type in INTEGERS and len(sizes) == 1 and sizes[0] > MAX_INTEGERS:
-            name = makers.get(value.name, "")
-            what = f"the result of node {name!r}" if name else repr(value.name)
-            text = f"{what} is a vector of {sizes[0]} integers, and at most {MAX_INTEGERS} are followed"
+def _require_axes(graph: onnx.GraphProto | onnx.FunctionProto) -> None:
+    sizes, total = dict[str, list[int]](), 0
+    if isinstance(graph, onnx.GraphProto):
+        sizes = {each.name: list(each.dims) for each in graph.initializer}
+        for value in [*graph.input, *graph.value_info, *graph.output]:
+            sizes.setdefault(value.name, [0] * len(value.type.tensor_type.shape.dim))
+    ranks = {name: len(each) for name, each in sizes.items()}
+    for node in graph.node:
+        own, axes = [ranks.get(name, 0) for name in node.input], 0
+        for each in node.attribute if node.op_type in ("Constant", "Unsqueeze") else ():
+            axes = max(len(each.t.dims), len(each.ints))
+            sizes.update(dict.fromkeys(node.output, list(each.t.dims) or [len(each.ints)]))
+        if node.op_type in SHAPED:
+            axes += sum((sizes.get(name) or [0])[0] for name in node.input[SHAPED[node.op_type] :][:1])
+        kept = 0 if axes and node.op_type == "Reshape" else max(own, default=0)
+        rank = axes + (sum(own) if node.op_type in ("Gather", "GatherND") else kept)
+        total += rank * len(node.output)
+        if total > MAX_AXES:
+            name = node.name or ", ".join(node.output)
+            text = f"values up to the result of node {name!r} have more than {MAX_AXES} axes together"
             raise RefusalError(text, code="size")
+        ranks.update(dict.fromkeys(node.output, rank))
