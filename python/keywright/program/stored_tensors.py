@@ -159,8 +159,7 @@ def _following() -> frozenset[str]:
     return frozenset(
         each.name
         for each in onnx.defs.get_all_schemas_with_history()
-        if each.has_data_propagation_function
-        or (each.has_function and not each.has_type_and_shape_inference_function)
+        if each.has_data_propagation_function or not each.has_type_and_shape_inference_function
     )
 
 

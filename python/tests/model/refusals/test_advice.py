@@ -175,7 +175,8 @@ CASES: dict[str, Callable[[], Refusal]] = {
         graph(MATRIX, MEAN), SAMPLES, "batch of 1", followed=graph(MATRIX, MEAN, batch=1)
     ),
     "numbers of bits as large as a mask": lambda: Refusal(
-        graph(*fees(-2e4, 1.0)), np.float64(SAMPLES > 0), "smaller constant and larger weights", followed=graph(*fees(-200.0, 100.0))
+        graph(*fees(-2e4, 1.0)), np.float64(SAMPLES > 0), "smaller constant and larger weights",
+        followed=graph(*fees(-200.0, 100.0)),
     ),
     "integers that are divided": lambda: Refusal(
         graph(helper.make_node("Div", ["x", "three"], ["q"]), helper.make_node("Cast", ["q"], ["y"], to=1),
