@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,12 +19,18 @@ SUBSCRIPTS = r"[a-zA-Z]*(\.\.\.[a-zA-Z]*)?"
 EQUATION = re.compile(rf"{SUBSCRIPTS}(,{SUBSCRIPTS})*(->{SUBSCRIPTS})?")
 """An equation of an Einsum, without spaces, as the standard defines it."""
 
-SHAPED = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
-"""Operators whose results may have as many axes as an operand has entries, with the place of that operand."""
+SHAPED = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Squeeze": 1, "Unsqueeze": 1}
+"""Operators whose results have axes by the entries of an operand, with the place of that operand."""
+
+GATHERING = frozenset(["Gather", "GatherND"])
+"""Operators whose results may have as many axes as all operands together."""
+
+ADDING = frozenset(["ConcatFromSequence", "OneHot"])
+"""Operators whose results may have an axis more than their operands."""
 
 INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 MAX_AXES = 1 << 22
-"""Of all values of a graph together, as far as constants tell."""
+"""Of all values together, as far as constants tell."""
 
 MAX_FOLLOWED = 1 << 20
 """Entries of vectors, all together, that onnx follows in case they are sizes of other values."""
@@ -104,7 +110,7 @@ def require_inferable(model: onnx.ModelProto) -> None:
         for node in graph.node:
             for each in node.attribute:
                 _require_attribute(node, each)
-        _require_axes(graph)
+    _Axes(model).of_graph(model.graph)
 
 
 def inferred(model: onnx.ModelProto) -> onnx.GraphProto:
@@ -173,25 +179,62 @@ def _require_attribute(node: onnx.NodeProto, entry: onnx.AttributeProto) -> None
         raise unsupported_attribute(name, node.op_type, "num_outputs", entry.i, allowed)
 
 
-def _require_axes(graph: onnx.GraphProto | onnx.FunctionProto) -> None:
-    sizes, total = dict[str, list[int]](), 0
-    if isinstance(graph, onnx.GraphProto):
-        sizes = {each.name: list(each.dims) for each in graph.initializer}
+class _Axes:
+    """Counts the axes of values: no fewer than onnx infers, as far as constants tell.
+
+    Args:
+        model: the model. Its functions with look-ups, which may double the axes with every call, are refused.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.ranks, self.sizes, self.total = dict[str, int](), dict[str, int](), 0
+        own = {(each.domain, each.name): {node.op_type for node in each.node} for each in model.functions}
+        # Axes to squeeze are an attribute, and later an operand; the other one has no effect.
+        self.early = {each.version < 13 for each in model.opset_import if each.domain in ("", "ai.onnx")}
+        self.refused = own.keys() if any(map(GATHERING.intersection, own.values())) else {}
+
+    def of_graph(self, graph: onnx.GraphProto, given: int = 0) -> int:
+        """Return the most axes of a value of a graph, whose inputs have at most so many if it is nested."""
         for value in [*graph.input, *graph.value_info, *graph.output]:
-            sizes.setdefault(value.name, [0] * len(value.type.tensor_type.shape.dim))
-    ranks = {name: len(each) for name, each in sizes.items()}
-    for node in graph.node:
-        own, axes = [ranks.get(name, 0) for name in node.input], 0
-        for each in node.attribute if node.op_type in ("Constant", "Unsqueeze") else ():
-            axes = max(len(each.t.dims), len(each.ints))
-            sizes.update(dict.fromkeys(node.output, list(each.t.dims) or [len(each.ints)]))
-        if node.op_type in SHAPED:
-            axes += sum((sizes.get(name) or [0])[0] for name in node.input[SHAPED[node.op_type] :][:1])
-        kept = 0 if axes and node.op_type == "Reshape" else max(own, default=0)
-        rank = axes + (sum(own) if node.op_type in ("Gather", "GatherND") else kept)
-        total += rank * len(node.output)
-        if total > MAX_AXES:
-            name = node.name or ", ".join(node.output)
+            self.ranks[value.name] = max(given, len(value.type.tensor_type.shape.dim))
+        for tensor in graph.initializer:
+            self._store(tensor.name, tensor.dims)
+        return max((self._of_node(node) for node in graph.node), default=0)
+
+    def _store(self, name: str, dims: Sequence[int]) -> None:
+        self.ranks[name], self.sizes[name] = len(dims), dims[0] if len(dims) == 1 else 0
+
+    def _of_node(self, node: onnx.NodeProto) -> int:
+        name = node.name or ", ".join(node.output)
+        if (node.domain, node.op_type) in self.refused:
+            raise RefusalError(
+                f"node {name!r}: {node.op_type} is a function with look-ups, which has no encrypted form; "
+                "write it out by onnx.inliner.inline_local_functions",
+                code="operator",
+            )
+        own = [self.ranks.get(each, 0) for each in node.input]
+        rank, axes = max(own, default=0), int(node.op_type in ADDING)
+        squeezes = node.op_type == "Squeeze"
+        for each in node.attribute:
+            for graph in [*([each.g] if each.HasField("g") else []), *each.graphs]:
+                rank = max(rank, self.of_graph(graph, rank) + 1)
+            if each.name in ("axes", "shape") and (not squeezes or self.early == {True}):
+                axes += len(each.ints) if node.op_type in SHAPED or each.name == "shape" else 0
+            if each.name == "equation":
+                rank, axes = rank if b"..." in each.s else 0, len(each.s)
+        if node.op_type in SHAPED and (not squeezes or self.early == {False}):
+            axes += sum(self.sizes.get(each, 0) for each in node.input[SHAPED[node.op_type] :][:1])
+        if node.op_type in GATHERING:
+            rank = sum(own)
+        elif node.op_type == "Reshape" and axes:
+            rank = 0
+        elif squeezes:
+            rank, axes = max(rank - bool(axes), 0), 0
+        self.total += (rank + axes) * len(node.output)
+        if self.total > MAX_AXES:
             text = f"values up to the result of node {name!r} have more than {MAX_AXES} axes together"
             raise RefusalError(text, code="size")
-        ranks.update(dict.fromkeys(node.output, rank))
+        self.ranks.update(dict.fromkeys(node.output, rank + axes))
+        for each in node.attribute if node.op_type == "Constant" else ():
+            self._store(node.output[0], each.t.dims if each.HasField("t") else [len(each.ints)])
+        return rank + axes

@@ -1,6 +1,7 @@
 """Models that would take too long or too much are refused early, in a process with little memory."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,48 @@ def test_what_little_nodes_infer_is_bounded(
     model = build([node("Identity", ["x"], ["y"])], (4,), used)
     model.graph.node.extend([first, *nodes])  # here, nothing bounds what onnx infers
     assert {name for name, _ in refused(model, tmp_path)} <= {"size"}
+
+
+def test_axes_that_go_again_are_not_counted(build: Build) -> None:
+    """Of a thousand steps of an unrolled layer."""
+    nodes = [node("Identity", ["x"], ["h0"])]
+    for step in range(1000):
+        nodes.append(node("Unsqueeze", [f"h{step}", "first"], [f"u{step}"]))
+        nodes += [node("Neg", [f"{name}{step}"], [f"{after}{step}"]) for name, after in pairwise("uabcdefgn")]
+        nodes.append(node("Squeeze", [f"n{step}", "first"], [f"h{step + 1}"]))
+    model = build([*nodes, node("Identity", ["h1000"], ["y"])], (4,), {"first": np.asarray([1])})
+    assert load_model(model).graph.node
+
+
+@pytest.mark.parametrize("place", ["graph", "nested graph", "function"])
+def test_look_ups_in_themselves_are_refused_before_their_axes_are_inferred(
+    build: Build, tmp_path: Path, place: str
+) -> None:
+    """Also in the last steps of a client."""
+    model = build([node("Identity", ["x"], ["y"])], (4,), {"first": np.zeros((1, 1), np.int64)})
+    look_ups = [node("Gather", [f"v{k}"] * 2, [f"v{k + 1}"]) for k in range(40)]
+    begin = node("Gather", ["x", "first"], ["v0"])
+    if place == "graph":
+        model.graph.node.extend([begin, *look_ups])
+        with pytest.raises(FormatError, match="axes together"):
+            ClientPart(model.SerializeToString(), (1, 4))
+    elif place == "nested graph":
+        branch = helper.make_graph(look_ups, "b", [], [onnx.ValueInfoProto(name="v40")])
+        truth = node("Constant", [], ["truth"], value=numpy_helper.from_array(np.asarray(True)))
+        model.graph.node.extend(
+            [begin, truth, node("If", ["truth"], ["u"], then_branch=branch, else_branch=branch)]
+        )
+    else:
+        opsets = [helper.make_opsetid("", 17)]
+        model.functions.append(
+            helper.make_function("own", "F", ["a"], ["b"], [node("Gather", ["a", "a"], ["b"])], opsets)
+        )
+        model.opset_import.append(helper.make_opsetid("own", 1))
+        model.graph.node.extend(
+            [begin, *(node("F", [f"v{k}"], [f"v{k + 1}"], domain="own") for k in range(40))]
+        )
+    reasons = refused(model, tmp_path)
+    assert [name for name, _ in reasons] == ["operator" if place == "function" else "size"]
 
 
 @pytest.mark.parametrize("operator", ["AveragePool", "Conv", "ConvTranspose"])
