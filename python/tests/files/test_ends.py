@@ -42,6 +42,7 @@ GUARDED = {
 """Ends that other processes see, and how they know the process that may cause them."""
 
 INSIDE = {
+    "_processes.unforked_lock": "a lock of this process",
     "client.connection._Head.close": "a stream",
     "client.connection._Stream.close": "a stream",
     "serve.evaluation.dispatch.Dispatcher.close": "of a service, which is guarded",
