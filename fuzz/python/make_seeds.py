@@ -320,9 +320,9 @@ def directories() -> dict[str, bytes]:
     """Return directories of one index and of two shards."""
     quantisation = Quantisation(2, "euclidean", 100, 3.0, np.ones(2))
     runs = np.array([[7, 3], [-5, -2], [100, 1]])
-    shards = [Directory(bytes([number]) * 16, number, quantisation, runs).to_bytes() for number in (1, 2)]
-    plain = Directory(bytes(16), 1, Quantisation(3), np.zeros((0, 2), np.int64))
-    thin = Directory(bytes(16), 1, Quantisation(3, thin=True), runs)
+    shards = [Directory(bytes([number]) * 16, bytes(16), quantisation, runs).to_bytes() for number in (1, 2)]
+    plain = Directory(bytes(16), bytes(16), Quantisation(3), np.zeros((0, 2), np.int64))
+    thin = Directory(bytes(16), bytes(16), Quantisation(3, thin=True), runs)
     return {"one": shards[0], "two": b"".join(shards), "empty": plain.to_bytes(), "thin": thin.to_bytes()}
 
 
@@ -348,7 +348,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         },
         "array_layout": {"three": layout.to_bytes()},
         "search_directory": directories(),
-        "search_parts": {"two": AnswerPart(bytes(16), bytes(16), 3, b"scores").to_bytes() * 2},
+        "search_parts": {"two": AnswerPart(bytes(16), bytes(16), bytes(16), b"scores").to_bytes() * 2},
         "search_vote": {"three": Vote(2, "distance", ["a", 1, 0.5]).to_bytes()},
         "accounts": {"two": json.dumps(accounts).encode()},
     }

@@ -370,8 +370,8 @@ class FormatError(KeywrightError, ValueError):
 class AggregationError(KeywrightError, ValueError):
     """Encrypted updates that do not belong together, or a sum that cannot be decoded.
 
-    * ``session``, ``round``, ``number_of_values``, ``weight``, ``shapes``: an update that differs in it from
-      the others.
+    * ``session``, ``round``, ``number_of_values``, ``weight``, ``shapes``, ``types``: an update that differs
+      in it from the others, or from the received model.
     * ``client``, ``duplicate``: an update in the name of another client, or a second update of a client.
     * ``too_few``, ``no_share``, ``sets``: missing clients or shares.
     * ``set_up``: keys of clients that do not fit together.

@@ -73,7 +73,8 @@ class ArrayLayout:
         """Return the values of all arrays, one after another.
 
         Raises:
-            AggregationError: the arrays have other names or shapes.
+            AggregationError: the arrays have other names or shapes, or fractions where the received array has
+                integers, to which `unflatten` rounds.
         """
         results = tuple((name, array.shape) for name, array in arrays.items())
         expected = tuple((name, shape) for name, shape, _ in self.entries)
@@ -89,10 +90,20 @@ class ArrayLayout:
                 found=results,
                 expected=expected,
             )
+        for (name, array), (_, _, dtype) in zip(arrays.items(), self.entries, strict=True):
+            if array.dtype.kind == "f" and np.dtype(dtype).kind != "f":
+                raise AggregationError(
+                    f"array {name!r} was received as {dtype} and is {array.dtype} after training: its "
+                    "average would be rounded to integers; begin with an array of floats",
+                    code="types",
+                    client=client,
+                    found=str(array.dtype),
+                    expected=dtype,
+                )
         return np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays.values()])
 
     def unflatten(self, values: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a vector, in their types; integers are rounded."""
+        """Return the arrays of a vector, in their types: averages of integers are rounded to integers."""
         arrays, start = {}, 0
         for name, shape, dtype in self.entries:
             part = values[start : start + math.prod(shape)].reshape(shape)

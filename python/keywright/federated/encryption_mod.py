@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keywright._copies import Unpicklable
 from keywright._core import SumKey
-from keywright.errors import AggregationError, EncodeError, ParameterError
+from keywright.errors import AggregationError, EncodeError, FormatError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
 from keywright.federated.records import (
@@ -147,8 +147,13 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
 
     Raises:
         FormatError, MismatchError, AggregationError: the record is not an intact sum under this key
-            and declaration.
+            and declaration, or has no arrays, as the result of a run without a successful round.
     """
+    if not record:
+        raise FormatError(
+            "the record has no arrays: no round had enough usable updates, so the model is the one "
+            "that it began with; the strategy's refusals and its log say why"
+        )
     if not is_encrypted(record):
         return to_numpy(record)
     require_same(key, encoding)
@@ -167,7 +172,8 @@ def encode_update(
     states the value.
 
     Raises:
-        AggregationError: the arrays have other names or shapes than the received ones.
+        AggregationError: the arrays have other names or shapes than the received ones, or floats instead of
+            integers.
         EncodeError: an array cannot be read or is not of real numbers, or a value is not finite or above the
             bound.
     """

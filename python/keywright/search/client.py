@@ -15,7 +15,7 @@ from keywright.thin import Client as ThinClient
 from keywright.values.refusals import NoArray
 
 from .directory import Directory, read_directories, repeated_id
-from .messages import TAG_BYTES, AnswerPart, EncryptedVectors, query_to_bytes, read_answer
+from .messages import TAG_BYTES, AnswerPart, EncryptedVectors, query_to_bytes, read_answer, revision_after
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Metric, Quantisation, as_vectors, is_whole
 
 BLOCK = 1 << LOG_N
@@ -171,15 +171,16 @@ class Client(
         columns = [rows, addends[:, None]] if len(addends) else [rows]
         start, revision, encryptor = 0, directory.revision, bfv.Decryptor(self.secret)
         while start < len(ids):
-            place = (directory.places + start) % BLOCK
-            end = min(start + BLOCK - place, len(ids))
+            place = directory.places + start
+            end = min(start + BLOCK - place % BLOCK, len(ids))
             ciphertexts = []
             for column in np.concatenate([part[start:end].T for part in columns], dtype=np.int64):
-                values = np.r_[np.zeros(place, dtype=np.int64), column]
+                values = np.r_[np.zeros(place % BLOCK, dtype=np.int64), column]
                 sent = encryptor.encrypt(values, packing="coefficients", level=ENCRYPTED_LEVEL)
                 ciphertexts.append(sent.to_bytes())
-            yield EncryptedVectors(directory.index, revision, ids[start:end], ciphertexts).to_bytes()
-            start, revision = end, revision + 1
+            message = EncryptedVectors(directory.index, revision, place, ids[start:end], ciphertexts)
+            yield (data := message.to_bytes())
+            start, revision = end, revision_after(data)
 
     def query(self, vector: ArrayLike) -> "Query":
         """Encrypt a vector. The number of bytes depends only on the index.
@@ -220,7 +221,7 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
         self.tag, self._factor = tag, factor
 
     @property
-    def shards(self) -> list[tuple[bytes, int, int]]:
+    def shards(self) -> list[tuple[bytes, bytes, int]]:
         """Identity, revision and number of places of each shard of the index."""
         return [(each.index, each.revision, each.places) for each in self._directories]
 
@@ -270,9 +271,7 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
         ids, integers = self._decrypted(answer)
         scores = self._directories[0].quantisation.scores(integers, self._factor)
         ranks = scores if self.metric == "euclidean" else -integers
-        limit = np.partition(ranks, k - 1)[k - 1]
-        candidates = np.flatnonzero(ranks <= limit)
-        best = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
+        best = nearest(ranks, k)
         return ids[best], scores[best]
 
     def require_count(self, k: int) -> None:
@@ -302,8 +301,8 @@ class Query(NoArray, Unpicklable, elsewhere="send its data, and read the answer 
             integers = self._holder.decrypt(part.scores, directory.places) if current else None
             if integers is None:
                 raise FormatError(
-                    f"the index is at revision {part.revision}, and the directory at {directory.revision};"
-                    " give Client.update the new directory, and query again",
+                    f"the index is at revision {part.revision.hex()}, and the directory at "
+                    f"{directory.revision.hex()}; give Client.update the new directory, and query again",
                     code="revision",
                 )
             ids.append(directory.ids[directory.live])
@@ -336,3 +335,11 @@ def _shards(data: bytes) -> list[Directory]:
             code="field",
         )
     return directories
+
+
+def nearest(ranks: NDArray[np.generic], k: int) -> NDArray[np.int64]:
+    """Return the places of the k smallest numbers, smallest first, equal ones in their order."""
+    limit = np.partition(ranks, k - 1)[k - 1]
+    candidates = np.flatnonzero(ranks <= limit)
+    best: NDArray[np.int64] = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
+    return best

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._reading.arrays import read_array
 from keywright._reading.documents import Limits
-from keywright._reading.records import read_object, refusing, whole
+from keywright._reading.records import read_object, refusing
 from keywright._reading.sealed import CHECKSUM_BYTES, SealedFolder, checked, require_checked, seal
 from keywright._units import quantity
 from keywright.errors import FormatError, KeywrightError, SearchError
@@ -23,8 +23,8 @@ from keywright.errors import FormatError, KeywrightError, SearchError
 from .messages import IDENTITY_BYTES, MAX_SHARDS
 from .quantisation import Quantisation
 
-FORMAT = "keywright-search-2"
-MAGIC = b"KWSDIRS2"
+FORMAT = "keywright-search-3"
+MAGIC = b"KWSDIRS3"
 HEAD = struct.Struct("<8sIQ")
 """Magic, bytes of the header in JSON, number of runs. The header, the runs and a CRC-32 of all follow."""
 HEADER = Limits(1 << 20, 1 << 16)
@@ -40,14 +40,14 @@ class Directory:
 
     Attributes:
         index: random identity of the index, 16 bytes.
-        revision: number of changes of the index.
+        revision: 16 bytes, new after every change of the index.
         quantisation: how vectors are rounded.
         runs: int64, (runs, 2): the first of successive ids and their number, which is negative for places of
             deleted vectors.
     """
 
     index: bytes
-    revision: int
+    revision: bytes
     quantisation: Quantisation
     runs: NDArray[np.int64]
 
@@ -93,7 +93,7 @@ class Directory:
         header = {
             "format": FORMAT,
             "index": self.index.hex(),
-            "revision": self.revision,
+            "revision": self.revision.hex(),
             **self.quantisation.to_json(),
             **self.quantisation.thin_fields,
         }
@@ -135,20 +135,16 @@ def _directories(data: bytes) -> Iterator[Directory]:
         quantisation = _quantisation(fields)
         if not quantisation.thin_fields.items() <= fields.items():
             raise ValueError("what it states for thin clients does not belong to its own quantisation")
-        yield Directory(_identity(fields), _revision(fields), quantisation, pairs)
+        yield Directory(_identity(fields, "index"), _identity(fields, "revision"), quantisation, pairs)
         if start == len(data):
             return
     raise ValueError(f"it has more than {MAX_SHARDS} shards")
 
 
-def _revision(fields: Mapping[str, Any]) -> int:
-    return whole(fields["revision"], "revision", 0)
-
-
-def _identity(fields: Mapping[str, Any]) -> bytes:
-    identity = bytes.fromhex(fields["index"])
+def _identity(fields: Mapping[str, Any], name: str) -> bytes:
+    identity = bytes.fromhex(fields[name])
     if len(identity) != IDENTITY_BYTES:
-        raise ValueError(f"the identity has {len(identity)} bytes, not {IDENTITY_BYTES}")
+        raise ValueError(f"{name} has {len(identity)} bytes, not {IDENTITY_BYTES}")
     return identity
 
 
@@ -202,18 +198,18 @@ def _places(runs: NDArray[np.int64]) -> int:
 
 
 class Places:
-    """The id at each place of an index, and how often it changed. The caller holds a lock.
+    """The id at each place of an index, and its revision. The caller holds a lock.
 
     Attributes:
         identity: random identity of the index, 16 bytes.
-        revision: number of changes.
+        revision: 16 bytes, new after every change, so that no other history of the index has them.
         ids: int64, one for each place; meaningless where no vector is.
         live: whether a place has a vector.
     """
 
     def __init__(self) -> None:
         self.identity = secrets.token_bytes(IDENTITY_BYTES)
-        self.revision = 0
+        self.revision = secrets.token_bytes(IDENTITY_BYTES)
         self.ids = np.zeros(0, dtype=np.int64)
         self.live = np.zeros(0, dtype=np.bool_)
         # Places in the order of ids; made again after a change.
@@ -247,21 +243,21 @@ class Places:
         places: NDArray[np.int64] = np.r_[free, np.arange(end, end + count - len(free))].astype(np.int64)
         return places
 
-    def take(self, places: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
-        """Give ids to places, of which some are at the end."""
+    def take(self, places: NDArray[np.int64], ids: NDArray[np.int64], revision: bytes | None = None) -> None:
+        """Give ids to places, of which some are at the end. The revision after it is random by default."""
         grown = np.count_nonzero(places >= len(self.ids))
         self.ids = np.r_[self.ids, np.zeros(grown, dtype=np.int64)]
         self.live = np.r_[self.live, np.zeros(grown, dtype=np.bool_)]
         self.ids[places], self.live[places] = ids, True
-        self._changed()
+        self._changed(revision)
 
     def release(self, places: NDArray[np.int64]) -> None:
         """Leave places without a vector."""
         self.live[places] = False
         self._changed()
 
-    def _changed(self) -> None:
-        self.revision += 1
+    def _changed(self, revision: bytes | None = None) -> None:
+        self.revision = secrets.token_bytes(IDENTITY_BYTES) if revision is None else revision
         self._order = None
 
     def of(self, ids: ArrayLike | Sequence[int]) -> NDArray[np.int64]:
@@ -292,7 +288,7 @@ class Places:
         fields = {
             "format": description,
             "index": self.identity.hex(),
-            "revision": self.revision,
+            "revision": self.revision.hex(),
             **quantisation.to_json(),
         }
         seal(folder, DESCRIPTION, fields)
@@ -307,7 +303,7 @@ class Places:
         """
         places, sealed = cls(), SealedFolder(folder, DESCRIPTION, description, HEADER)
         quantisation = _quantisation(sealed.fields)
-        places.identity, places.revision = _identity(sealed.fields), _revision(sealed.fields)
+        places.identity, places.revision = (_identity(sealed.fields, name) for name in ("index", "revision"))
         places.ids = load_array(sealed, "ids.npy", MAX_PLACES, "int64").copy()
         places.live = load_array(sealed, "live.npy", places.ids.size, "bool").copy()
         if places.ids.ndim != 1 or places.live.shape != places.ids.shape:

@@ -13,7 +13,7 @@ from keywright.errors import FormatError, ParameterError
 from keywright.values.refusals import NoArray
 
 from .index import VectorIndex
-from .messages import read_vectors
+from .messages import read_vectors, revision_after
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Quantisation
 
 HEADER_BYTES = 4096
@@ -42,7 +42,7 @@ class EncryptedIndex(
         ParameterError: the quantisation is for vectors in the clear.
     """
 
-    FORMAT, _KIND = "keywright-search-encrypted-2", "an encrypted search index"
+    FORMAT, _KIND = "keywright-search-encrypted-3", "an encrypted search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> EncryptedSearchIndex:
@@ -76,16 +76,18 @@ class EncryptedIndex(
         read = bfv.SeededCiphertext.from_bytes
         expanded = [read(part, parameters).expand() for part in message.ciphertexts]
         with self._lock:
-            if message.revision != self._places.revision:
+            revision, end = self._places.revision, len(self._places.ids)
+            if (message.revision, message.place) != (revision, end):
                 raise FormatError(
-                    f"the vectors are for revision {message.revision} of the index, which is at "
-                    f"{self._places.revision}; give Client.update its directory, and encrypt again",
+                    f"the vectors are for place {message.place} and revision {message.revision.hex()} of the "
+                    f"index, which is at place {end} and revision {revision.hex()}: it was changed or "
+                    "restored since; give Client.update its directory, and encrypt again",
                     code="revision",
                 )
             ids = self._places.new_ids(message.ids, len(message.ids))
             with self._growing():
                 self._engine.append(len(ids), expanded)
-                self._places.take(np.arange(len(self._places.ids), len(self._places.ids) + len(ids)), ids)
+                self._places.take(np.arange(end, end + len(ids)), ids, revision_after(vectors))
 
     def delete(self, ids: ArrayLike | Sequence[int]) -> None:
         """Delete vectors: clients no longer get their scores. Their places stay in use, with ciphertexts that

@@ -22,7 +22,7 @@ from keywright.errors import FormatError, KeywrightError, ParameterError
 
 from .directory import Places, load_array
 from .messages import AnswerPart, read_query
-from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
+from .quantisation import CHUNK, COARSE, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
 
 Engine = TypeVar("Engine", SearchIndex, EncryptedSearchIndex)
 
@@ -191,7 +191,7 @@ class Index(
         ParameterError: the quantisation is for encrypted vectors.
     """
 
-    FORMAT, _KIND = "keywright-search-index-2", "a search index"
+    FORMAT, _KIND = "keywright-search-index-3", "a search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> SearchIndex:
@@ -242,7 +242,7 @@ class Index(
             ParameterError: as for `Quantisation`.
 
         Warns:
-            UserWarning: rounding hides the differences of most vectors.
+            UserWarning: rounding loses a tenth of the vectors or more among their neighbours.
         """
         array = as_vectors(vectors)
         dimension = array.shape[-1] if array.ndim else 0
@@ -257,12 +257,13 @@ class Index(
             radius *= 1.5 if metric == "euclidean" else 1.0
         index = cls(Quantisation(dimension, metric, levels, radius, centre, thin=thin))
         index.add(range(len(array)) if ids is None else ids, array)
-        coarse = index.quantisation.coarseness(array) if len(array) > 1 else 0.0
-        if coarse > 1:
+        coarse = index.quantisation.coarseness(array)
+        if coarse >= COARSE:
             warnings.warn(
-                f"rounding changes scores by {coarse:.3g} times the distance of most vectors from their "
-                "middle, so they can hardly be told apart: a few vectors are far larger, or all are far from "
-                "0; leave those out, subtract the mean, or pass levels= or radius=",
+                f"{coarse:.0%} of the vectors can hardly be told apart from the nearest other one, because "
+                "rounding changes the square of its distance by that much or more: some vectors are far "
+                "larger, all are far from 0, or many are close together; scale them alike, subtract the "
+                "mean, or pass more levels=",
                 stacklevel=2,
             )
         return index

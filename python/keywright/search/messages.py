@@ -1,15 +1,20 @@
 """Queries, answers and encrypted vectors as bytes. Numbers are little-endian.
 
     query    magic, tag (16), a seeded BFV ciphertext
-    vectors  magic, identity of the index (16), revision (8), number of vectors (4) and of ciphertexts (4),
-    ids (8 each), seeded BFV ciphertexts of equal length, CRC-32 of all (4)
-    answer   for each shard: magic, tag (16), identity of the index (16), revision (8), length (8), an
+    vectors  magic, identity of the index (16), revision (16), first place (4), number of vectors (4) and of
+    ciphertexts (4), ids (8 each), seeded BFV ciphertexts of equal length, CRC-32 of all (4)
+    answer   for each shard: magic, tag (16), identity of the index (16), revision (16), length (8), an
     encrypted answer
 
 The tag is random. It connects an answer to its query, so that a client with several queries cannot mix them
 up.
+
+A revision belongs to one history of an index. A number of changes does not: an index that is restored from an
+old folder, and changed again, has as many as before. After encrypted vectors it is a digest of their bytes,
+which state the revision before, so that their owner knows it, too; after other changes it is random.
 """
 
+import hashlib
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +28,9 @@ from keywright.values.refusals import NoArray
 
 TAG_BYTES = IDENTITY_BYTES = 16
 QUERY = struct.Struct("<8s16s")
-VECTORS = struct.Struct("<8s16sQII")
-ANSWER = struct.Struct("<8s16s16sQQ")
-QUERY_MAGIC, VECTORS_MAGIC, ANSWER_MAGIC = b"KWSQURY1", b"KWSVECT2", b"KWSANSW1"
+VECTORS = struct.Struct("<8s16s16sIII")
+ANSWER = struct.Struct("<8s16s16s16sQ")
+QUERY_MAGIC, VECTORS_MAGIC, ANSWER_MAGIC = b"KWSQURY1", b"KWSVECT3", b"KWSANSW2"
 MAX_SHARDS = 1024
 
 
@@ -62,18 +67,26 @@ class EncryptedVectors(NoArray):
     Attributes:
         index: identity of the index.
         revision: of the index to which they are added.
+        place: of the first of them, in the index.
         ids: int64, one for each vector.
         ciphertexts: of the components, and of what is added to the scores of distances.
     """
 
     index: bytes
-    revision: int
+    revision: bytes
+    place: int
     ids: NDArray[np.int64]
     ciphertexts: Sequence[bytes]
 
     def to_bytes(self) -> bytes:
-        head = VECTORS.pack(VECTORS_MAGIC, self.index, self.revision, len(self.ids), len(self.ciphertexts))
+        counts = self.place, len(self.ids), len(self.ciphertexts)
+        head = VECTORS.pack(VECTORS_MAGIC, self.index, self.revision, *counts)
         return checked(head, self.ids.astype("<i8").tobytes(), *self.ciphertexts)
+
+
+def revision_after(vectors: bytes) -> bytes:
+    """Return the revision of an index to which the bytes of `EncryptedVectors` have been added."""
+    return hashlib.sha256(vectors).digest()[:IDENTITY_BYTES]
 
 
 def read_vectors(data: bytes, ciphertexts: int) -> EncryptedVectors:
@@ -88,13 +101,13 @@ def read_vectors(data: bytes, ciphertexts: int) -> EncryptedVectors:
     head = data[: VECTORS.size]
     if len(head) == VECTORS.size and head[:8] == VECTORS_MAGIC:
         require_checked(data)
-        _, index, revision, vectors, count = VECTORS.unpack(head)
+        _, index, revision, place, vectors, count = VECTORS.unpack(head)
         start = VECTORS.size + 8 * vectors
         length, rest = divmod(max(len(data) - CHECKSUM_BYTES - start, 0), ciphertexts)
         if count == ciphertexts and length and not rest:
             ids = np.frombuffer(data, "<i8", vectors, VECTORS.size).astype(np.int64)
             parts = [data[start + k * length : start + (k + 1) * length] for k in range(count)]
-            return EncryptedVectors(index, revision, ids, parts)
+            return EncryptedVectors(index, revision, place, ids, parts)
     raise FormatError(
         f"these {len(data)} bytes are not encrypted vectors for this index; send what Client.encrypt yields",
         code="foreign",
@@ -116,7 +129,7 @@ class AnswerPart:
 
     tag: bytes
     index: bytes
-    revision: int
+    revision: bytes
     scores: bytes
 
     def to_bytes(self) -> bytes:

@@ -60,7 +60,10 @@ EXACT = 1 << 53
 """Largest integer up to which double precision has all integers."""
 
 SAMPLED = 1024
-"""Vectors whose spread is compared with the rounding."""
+"""Vectors whose distances from their neighbours are compared with the rounding."""
+
+COARSE = 0.1
+"""Share of vectors, lost among their neighbours, from which on `Index.of` warns."""
 
 CHUNK = 8192
 """Vectors that are quantised at once."""
@@ -274,14 +277,23 @@ class Quantisation(Stated):
             yield rows, self.addends(rows)
 
     def coarseness(self, vectors: ArrayLike) -> float:
-        """Return the typical error of a score as a share of the typical distance of vectors from their
-        middle: above 1, scores hardly depend on which vector it is. 0 if most vectors are the same."""
+        """Return the share of vectors that rounding loses among their neighbours: it changes the squared
+        distance from the nearest other vector by that distance or more. Of many vectors, it is the share of a
+        sample. Equal vectors, and for cosines those of one direction, count as one."""
         array = as_vectors(vectors)
-        rows = array[:: max(1, len(array) // SAMPLED)].astype(np.float64)
+        count = min(len(array), SAMPLED)
+        sample = np.random.default_rng(0).choice(len(array), count, replace=False)
+        rows = self._scaled(array[sample], 0)
         if self.metric == "cosine":
-            rows = directions_of(rows)
-        spread = float(np.median(norms_of(rows - np.median(rows, axis=0))))
-        return self.deviation / spread if spread else 0.0
+            rows = rows.round(9)  # Directions of multiples differ in their last bits.
+        rows = np.array(list({row.tobytes(): row for row in rows + 0.0}.values()))
+        if len(rows) < 2:
+            return 0.0
+        distances = np.square(rows).sum(axis=1) - 2 * rows @ rows.T
+        np.fill_diagonal(distances, np.inf)
+        nearest = distances.argmin(axis=1)
+        exact, rounded = (np.square(each - each[nearest]).sum(axis=1) for each in (rows, np.rint(rows)))
+        return float(np.mean(np.abs(rounded - exact) >= exact))
 
     def addends(self, rows: NDArray[np.int16]) -> NDArray[np.int64]:
         """Return what is added to the inner products of integer vectors, one for each, or nothing."""

@@ -3,11 +3,11 @@
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
@@ -15,11 +15,11 @@ from keywright._reading.sealed import require_whole, with_digest
 from keywright.errors import FormatError, SearchError
 from keywright.errors.choices import require_choice
 
-from .client import Query
+from .client import Query, nearest
 from .index import Index
-from .quantisation import DEFAULT_LEVELS, Metric
+from .quantisation import Metric, Quantisation, as_vectors, largest_levels
 
-FORMAT = "keywright-search-vote-2"
+FORMAT = "keywright-search-vote-3"
 LIMITS = Limits(64 << 20, 1 << 22)
 
 Weights = Literal["uniform", "distance"]
@@ -27,6 +27,18 @@ Label = int | float | str
 
 QUERIES = 64
 """Points at which an estimator is compared with the vote of its vectors."""
+
+COMPARED, PRODUCTS = 512, 1 << 24
+"""Most samples whose predictions by exact and by rounded vectors are compared, and most distances for it."""
+
+FEWEST = 32
+"""Samples that are compared whatever the number of distances."""
+
+UNLIKE = 0.1
+"""Averages that differ by more than this share of the standard deviation of all targets are not equal."""
+
+LEAST_AGREEMENT, DEFAULT_ACCURACY = 0.99, 0.9
+"""Of fewer equal predictions is warned; fewer than `accuracy` are refused."""
 
 DECIDED = 1e-6
 """Distances that differ by less, as a share of the largest number, may be ordered by rounding."""
@@ -41,18 +53,22 @@ class Vote:
         weights: "uniform", or "distance": by the inverse of the distance.
         labels: of every id of the index, from 0 on: a class, or a number to average.
         mean: whether the prediction is an average, not the most frequent class.
+        agreement: share of samples whose predictions by rounded and by exact vectors are equal, as
+            `from_estimator` measured it; None if it was not measured.
     """
 
     k: int
     weights: Weights
     labels: Sequence[Label]
     mean: bool = False
+    agreement: float | None = None
 
     def __post_init__(self) -> None:
         require_choice("weights", self.weights, get_args(Weights))
 
     def predict(self, query: Query, answer: bytes) -> Label:
-        """Return the model's prediction for a query, from the answer of its index.
+        """Return the prediction of the nearest rounded vectors, from the answer of their index: for a share
+        `agreement` of queries like those that were compared, the model's own.
 
         Raises:
             FormatError, MismatchError: as for `Query.top`; FormatError: an id has no label.
@@ -90,6 +106,7 @@ class Vote:
             "k": self.k,
             "weights": self.weights,
             "mean": self.mean,
+            "agreement": self.agreement,
             "labels": list(self.labels),
         }
         return json.dumps(with_digest(fields)).encode()
@@ -115,7 +132,10 @@ class Vote:
             k = whole(fields["k"], "k")
             if not 1 <= k <= len(labels):
                 raise ValueError(f"k is {k}, with {len(labels)} labels")
-            return cls(k, fields["weights"], labels, fields["mean"])
+            agreement = fields["agreement"]
+            if agreement is not None and not 0 <= number(agreement, "agreement") <= 1:
+                raise ValueError(f"its agreement is {agreement}, not a share")
+            return cls(k, fields["weights"], labels, fields["mean"], agreement)
 
 
 OTHERS = dict.fromkeys(
@@ -129,24 +149,39 @@ OTHERS = dict.fromkeys(
 
 
 def from_estimator(
-    estimator: Any, *, levels: int = DEFAULT_LEVELS, radius: float | None = None
+    estimator: Any,
+    *,
+    levels: int | None = None,
+    radius: float | None = None,
+    calibration: ArrayLike | None = None,
+    accuracy: float = DEFAULT_ACCURACY,
 ) -> tuple[Index, Vote]:
     """Make an index and a vote of a fitted model of scikit-learn: `KNeighborsClassifier`,
     `KNeighborsRegressor`, `NearestCentroid`, `KMeans`, `MiniBatchKMeans` or `BisectingKMeans`.
 
+    Rounding the vectors may change predictions. Up to 512 samples are predicted by exact and by rounded
+    vectors; averages are equal if they differ by at most a tenth of the standard deviation of all targets.
+
     Args:
         estimator: the fitted model, with Euclidean distances or, for neighbours, cosines.
-        levels: as for `Quantisation`.
+        levels: as for `Quantisation`; by default as many as answers have room for.
         radius: as for `Index.of`: for distances, the largest distance of a query from the mean of the stored
             vectors. Centres of clusters are closer together than the data, so `KMeans` and `NearestCentroid`
             mostly need it.
+        calibration: samples like those of clients, (count, dimension), not those of the fit. By default the
+            model's own samples, each without its own vote, or points between centres.
+        accuracy: least share of equal predictions.
 
     Returns:
-        The server's index, with ids from 0 on, and the client's vote.
+        The server's index, with ids from 0 on, and the client's vote, with the share of equal predictions.
 
     Raises:
-        SearchError: the model is of another kind, is not fitted, or has another metric or its own weights.
+        SearchError: the model is of another kind, is not fitted, or has another metric or its own weights, or
+            rounding changes more predictions than `accuracy` allows.
         SearchError, ParameterError: as for `Index.of`.
+
+    Warns:
+        UserWarning: rounding changes more than one in a hundred predictions.
     """
     name = type(estimator).__name__
     if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
@@ -167,9 +202,113 @@ def from_estimator(
         why, way = OTHERS.get(name, ("is not a model of neighbours or clusters", ""))
         way = way or "compile it with keywright.compile"
         raise SearchError(f"{name} {why}; {way}", code="estimator")
-    index = Index.of(vectors, metric=metric, levels=levels, radius=radius)
-    _require_same(estimator, np.asarray(vectors, np.float64), vote, metric)
+    vectors = np.asarray(vectors, np.float64)
+    most = largest_levels(vectors.shape[1], metric)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # predictions are judged instead of neighbours
+        index = Index.of(vectors, metric=metric, levels=most if levels is None else levels, radius=radius)
+    _require_same(estimator, vectors, vote, metric)
+    samples, left_out = _samples(vectors, calibration, centres=not hasattr(estimator, "_fit_X"))
+    vote = replace(vote, agreement=_agreement(index.quantisation, vectors, vote, samples, left_out))
+    _judge(name, vote, index.quantisation, accuracy, most)
     return index, vote
+
+
+def _samples(
+    vectors: NDArray[np.float64], calibration: ArrayLike | None, *, centres: bool
+) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+    """Return samples to compare, (count, dimension), and for each the vector that has no vote, if any."""
+    rng = np.random.default_rng(0)
+    count = int(np.clip(PRODUCTS // len(vectors), FEWEST, COMPARED))
+    if calibration is not None:
+        given = as_vectors(calibration).astype(np.float64)
+        return given[:: max(1, -(-len(given) // count))], None
+    if centres:
+        return _between(vectors, rng, count, (0.0, 1.0)), None
+    chosen = rng.permutation(len(vectors))[:count]
+    return vectors[chosen], chosen
+
+
+def _between(
+    vectors: NDArray[np.float64], rng: np.random.Generator, count: int, shares: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Return points between two vectors each."""
+    first, second = rng.integers(0, len(vectors), (2, count))
+    share = rng.uniform(*shares, (count, 1))
+    points: NDArray[np.float64] = vectors[first] * (1 - share) + vectors[second] * share
+    return points
+
+
+def _agreement(
+    quantisation: Quantisation,
+    vectors: NDArray[np.float64],
+    vote: Vote,
+    samples: NDArray[np.float64],
+    left_out: NDArray[np.int64] | None,
+) -> float:
+    """Return the share of samples whose predictions by rounded vectors equal those by exact ones.
+
+    Raises:
+        SearchError: a sample has another length, or is beyond the radius, as for `Client.query`.
+    """
+    vote = replace(vote, k=min(vote.k, len(vectors) - (left_out is not None)))
+    if not len(samples) or not vote.k:
+        return 1.0
+    queries, factors = zip(*(quantisation.query(sample) for sample in samples), strict=True)
+    integers = np.empty((len(samples), len(vectors)), np.int64)
+    start = 0
+    for rows, addends in quantisation.vectors(vectors):
+        # Products are below 2^53.
+        products = np.asarray(queries, np.float64) @ rows.T.astype(np.float64)
+        integers[:, start : start + len(rows)] = products.astype(np.int64) + (addends if len(addends) else 0)
+        start += len(rows)
+    equal, targets = 0, np.asarray(vote.labels, np.float64) if vote.mean else np.zeros(1)
+    for i, sample in enumerate(samples):
+        rounded = quantisation.scores(integers[i], factors[i])
+        both = [_distances(vectors, sample, quantisation.metric)]
+        both.append(rounded if quantisation.metric == "euclidean" else 1 - rounded)
+        own = []
+        for distances in both:
+            if left_out is not None:
+                distances[left_out[i]] = np.inf
+            ids = nearest(distances, vote.k)
+            own.append(vote.decide(ids.tolist(), distances[ids]))
+        if vote.mean:
+            equal += abs(float(own[0]) - float(own[1])) <= UNLIKE * float(targets.std())
+        else:
+            equal += own[0] == own[1]
+    return equal / len(samples)
+
+
+def _judge(name: str, vote: Vote, quantisation: Quantisation, accuracy: float, most: int) -> None:
+    """Refuse or warn of an index whose rounding changes predictions."""
+    agreement = 1.0 if vote.agreement is None else vote.agreement
+    if agreement >= max(accuracy, LEAST_AGREEMENT):
+        return
+    way = "scale or transform its features before the fit, so that no feature or sample outweighs the others"
+    if quantisation.metric == "cosine":
+        way = "fit it with Euclidean distances on vectors of norm 1, which have the same neighbours"
+    more = f", or pass up to levels={most}" if quantisation.levels < most else ""
+    text = (
+        f"rounding to {quantisation.levels} levels changes {1 - agreement:.1%} of the predictions of {name}"
+    )
+    if agreement < accuracy:
+        raise SearchError(
+            f"{text}, and accuracy={accuracy:g} allows {1 - accuracy:.1%}; {way}{more}", code="estimator"
+        )
+    warnings.warn(f"{text}; {way}{more}", stacklevel=3)
+
+
+def _distances(
+    vectors: NDArray[np.float64], query: NDArray[np.float64], metric: Metric
+) -> NDArray[np.float64]:
+    distances: NDArray[np.float64]
+    if metric == "euclidean":
+        distances = np.linalg.norm(vectors - query, axis=1)
+    else:
+        norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+        distances = 1 - vectors @ query / np.where(norms > 0, norms, 1.0)
+    return distances
 
 
 def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metric: Metric) -> None:
@@ -180,21 +319,15 @@ def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metr
         SearchError: a prediction differs.
     """
     rng = np.random.default_rng(0)
-    first, second = rng.integers(0, len(vectors), (2, QUERIES))
-    share = rng.uniform(0.1, 0.45, (QUERIES, 1))
-    beside = rng.normal(size=(QUERIES, vectors.shape[1])) * vectors.std(axis=0)
-    aside = rng.integers(0, 2, (QUERIES, 1)) * beside
-    queries = vectors[first] * (1 - share) + vectors[second] * share + aside
+    queries = _between(vectors, rng, QUERIES, (0.1, 0.45))
+    beside = rng.normal(size=queries.shape) * vectors.std(axis=0)
+    queries += rng.integers(0, 2, (QUERIES, 1)) * beside
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # arrays have no names of features
         expected = np.asarray(estimator.predict(queries)).ravel()
-    size = float(np.abs(np.asarray(vectors, np.float64)).max(initial=1.0))
+    size = float(np.abs(vectors).max(initial=1.0))
     for query, prediction in zip(queries, expected, strict=True):
-        if metric == "euclidean":
-            distances = np.linalg.norm(vectors - query, axis=1)
-        else:
-            norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
-            distances = 1 - vectors @ query / np.where(norms > 0, norms, 1.0)
+        distances = _distances(vectors, query, metric)
         order = np.argsort(distances, kind="stable")
         ids, nearest = order[: vote.k].tolist(), distances[order[: vote.k + 1]]
         least = DECIDED * (size if metric == "euclidean" else 1.0)

@@ -224,6 +224,15 @@ def test_layouts_cut_and_mend_arrays() -> None:
         with pytest.raises(kw.errors.AggregationError) as caught:
             layout.flatten(other)
         assert caught.value.code == "shapes"
+    for kind in ("float16", "float32", "float64"):
+        for name in arrays:
+            other = {**arrays, name: arrays[name].astype(kind)}
+            if name != "count":
+                assert layout.flatten(other).tolist() == layout.flatten(arrays).tolist()
+                continue
+            with pytest.raises(kw.errors.AggregationError, match="'count' was received as int64") as caught:
+                layout.flatten(other)
+            assert caught.value.code == "types"
     wrong: list[dict[str, NDArray[Any]]] = [
         {},
         {"x": np.zeros(0)},

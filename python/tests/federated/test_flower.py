@@ -420,6 +420,8 @@ def test_an_update_with_altered_claims_spoils_the_sum_and_is_noticed() -> None:
 def test_too_few_updates_leave_the_model_as_it_was() -> None:
     federation = Federation(tamper=lambda node, reply: reply if node == 11 else None)
     assert not federation.result.train_metrics_clientapp
+    with pytest.raises(kw.errors.FormatError, match="the model is the one that it began with"):
+        federation.model()
     strategy = EncryptedFedAvg(ENCODING)
     assert strategy.aggregate_train(1, []) == (None, None)
 

@@ -1,6 +1,7 @@
 """Encrypted vectors have the scores of vectors in the clear."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_a_message_is_for_one_revision_of_one_index(
     (message,) = client.encrypt([4], STORED[:1])
     assert reason(b"") == reason(b"x" + message) == "foreign"
     changed = message[:40] + bytes([message[40] ^ 1]) + message[41:]
-    for damaged in (message[:40], message[:-1], message + b"x" * 4, changed):
+    for damaged in (message[:60], message[:-1], message + b"x" * 4, changed):
         assert reason(damaged) == "checksum"
     other, stranger = index_of()
     assert reason(next(stranger.encrypt([4], STORED[:1]))) == "index"
@@ -98,6 +99,8 @@ def test_a_message_is_for_one_revision_of_one_index(
     with pytest.raises(FormatError):
         index.add(damaged)
     assert len(index) == 4
+    fewer = replace(client._directories[0], runs=np.array([[0, 3]])).to_bytes()
+    assert reason(next(search.Client(fewer, client.secret).encrypt([4], STORED[:1]))) == "revision"
     before = index.directory()
     index.delete([0])
     assert reason(message) == "revision"

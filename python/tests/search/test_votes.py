@@ -9,6 +9,7 @@ import pytest
 from keywright import search
 from keywright._reading.sealed import with_digest
 from keywright.errors import FormatError, SearchError
+from numpy.typing import NDArray
 
 sklearn = pytest.importorskip("sklearn")
 from keywright.compiler.front_ends.estimator_refusals import FORMS  # noqa: E402
@@ -70,6 +71,7 @@ def predictions(estimator: Any, radius: float | None = None) -> list[Any]:
 @pytest.mark.parametrize(
     ("weights", "metric"), [("uniform", "minkowski"), ("uniform", "cosine"), ("distance", "minkowski")]
 )
+@pytest.mark.filterwarnings("ignore:rounding to 1000 levels changes 2.0%:UserWarning")
 def test_neighbours_vote_like_scikit_learn(weights: str, metric: str) -> None:
     estimator = KNeighborsClassifier(5, weights=weights, metric=metric).fit(X, NAMES[Y])
     assert predictions(estimator) == estimator.predict(SAMPLES).tolist()
@@ -93,6 +95,81 @@ def test_clusters_are_those_of_scikit_learn(kind: Any) -> None:
 def test_the_nearest_centroid_is_that_of_scikit_learn() -> None:
     estimator = NearestCentroid().fit(X, Y)
     assert predictions(estimator, radius=6.0) == estimator.predict(SAMPLES).tolist()
+
+
+def agreement(model: Any, **options: Any) -> float:
+    share = search.from_estimator(model, **options)[1].agreement
+    assert share is not None
+    return share
+
+
+def outweighed(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return samples and targets. Rounding changes predictions where one feature or a few samples outweigh
+    the others, or where all samples have nearly one direction."""
+    rng = np.random.default_rng(seed)
+    samples = rng.normal(size=(1000, 5)) * 10.0 ** rng.uniform(0, 3, 5)
+    if seed % 2:
+        samples = np.exp(samples / samples.std(axis=0) * rng.uniform(0.5, 1.5))
+    return samples + rng.choice([0, 1e3]), samples / samples.std(axis=0) @ rng.normal(size=5)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])
+@pytest.mark.filterwarnings("ignore:rounding:UserWarning")
+def test_the_stated_share_of_equal_predictions_is_that_of_other_samples(seed: int, kind: Any) -> None:
+    samples, targets = outweighed(seed)
+    labels = targets if kind is KNeighborsRegressor else (targets > 0).astype(float)
+    metric, levels = ("euclidean", "cosine")[seed % 3 == 0], (40, 200, None)[seed % 4 % 3]
+    model = kind(3 + seed, metric=metric).fit(samples[::2], labels[::2])
+    radius = None if metric == "cosine" else 2 * np.linalg.norm(samples - samples.mean(axis=0), axis=1).max()
+    own, others = (
+        agreement(model, calibration=other, levels=levels, radius=radius, accuracy=0.0)
+        for other in (None, samples[1::2])
+    )
+    # Four standard deviations of the difference of two shares of 500 samples.
+    share = np.clip((own + others) / 2, 0.01, 0.99)
+    assert abs(own - others) <= 4 * np.sqrt(2 * share * (1 - share) / 500)
+
+
+@pytest.mark.filterwarnings("ignore:rounding:UserWarning")
+def test_compared_predictions_are_those_of_answers() -> None:
+    samples, targets = outweighed(1)
+    model = KNeighborsClassifier(3).fit(samples[:300], np.sign(targets[:300]))
+    index, vote = search.from_estimator(model, levels=60, accuracy=0)
+    client = search.Client(index.directory())
+    keys = client.keys()
+    stated: list[float] = []
+    for sample in samples[300:316]:
+        query = client.query(sample)
+        equal = vote.predict(query, index.answer(query.data, keys)) == model.predict(sample[None])[0]
+        stated.append(agreement(model, levels=60, accuracy=0, calibration=sample[None]))
+        assert stated[-1] == equal
+    assert 0 < np.mean(stated) < 1
+
+
+def test_an_index_whose_rounding_changes_predictions_is_refused() -> None:
+    rng = np.random.default_rng(3)
+    samples = rng.normal(size=(400, 4))
+    samples[7, 0] = 3000
+    model = KNeighborsClassifier(3).fit(samples, np.sign(samples[:, 1]))
+    with pytest.raises(
+        SearchError, match=r"changes .* of KNeighborsClassifier.*scale or transform"
+    ) as refused:
+        search.from_estimator(model)
+    assert refused.value.code == "estimator"
+    with pytest.warns(UserWarning, match="changes"):
+        assert agreement(model, accuracy=0.1) < 0.9
+    transformed = KNeighborsClassifier(3).fit(np.arcsinh(samples), np.sign(samples[:, 1]))
+    assert agreement(transformed) > 0.99
+    near = samples + np.array([0, 1e3, 0, 0])
+    near[:, 0] = rng.normal(size=400)
+    directions = KNeighborsClassifier(3, metric="cosine").fit(near, np.sign(samples[:, 2]))
+    with pytest.raises(SearchError, match="vectors of norm 1, which have the same neighbours"):
+        search.from_estimator(directions)
+    units = near / np.linalg.norm(near, axis=1, keepdims=True)
+    same = KNeighborsClassifier(3).fit(units, np.sign(samples[:, 2]))
+    assert (same.predict(units) == directions.predict(near)).all()
+    assert agreement(same) > 0.99
 
 
 @pytest.mark.parametrize(
@@ -139,6 +216,8 @@ def test_no_refusal_leads_in_a_circle(name: str) -> None:
         {"labels": []},
         {"labels": [None]},
         {"labels": [float("inf")]},
+        {"agreement": 1.5},
+        {"agreement": "all"},
     ],
 )
 def test_a_vote_is_read_strictly(change: dict[str, object]) -> None:
