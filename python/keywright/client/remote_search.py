@@ -93,7 +93,7 @@ class RemoteSearch(
         """Number of vectors of the index."""
         return len(self.client)
 
-    def _fetch(self, hashes: Sequence[str] | None) -> tuple[dict[tuple[bytes, int], str], bytes]:
+    def _fetch(self, hashes: Sequence[str] | None) -> tuple[dict[tuple[bytes, bytes], str], bytes]:
         """Return the hash of each shard, by its identity and revision, and their directories."""
         paths = ["/v1/model"] if hashes is None else [f"/v1/models/{name}" for name in hashes]
         shards = [self.request("GET", path, limit=DIRECTORY_BYTES) for path in paths]
@@ -105,7 +105,7 @@ class RemoteSearch(
                     found=name,
                     expected=expected,
                 )
-        table = dict[tuple[bytes, int], str]()
+        table = dict[tuple[bytes, bytes], str]()
         for name, shard in zip(names, shards, strict=True):
             first, *others = read_directories(shard)
             if others:
