@@ -297,8 +297,8 @@ def require_place(path: Path) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Yield a file of the same name that replaces ``path`` when the block ends, and is removed if it fails. A
-    pipe or a character device gets its contents (`put`).
+    """Yield a file of the same name, which its owner alone can read, that replaces ``path`` when the block
+    ends, and is removed if it fails. A pipe or a character device gets its contents (`put`).
 
     Raises:
         FolderError: as for `require_place`.
@@ -308,6 +308,7 @@ def new_file(path: Path) -> Iterator[Path]:
     process = os.getpid()
     with _partial_folder(path) as (_, inside):
         temporary = inside / path.name
+        private(temporary)
         yield temporary
         if process == os.getpid():
             with temporary.open("rb+") as file:

@@ -5,6 +5,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -27,6 +28,15 @@ class OfOneProcess:
     def _copied(self) -> bool:
         """Whether this is the copy of a forked process."""
         return self._maker != os.getpid()
+
+
+def unforked_lock() -> threading.Lock:
+    """Return a lock of a module, which no process is forked with while a thread holds it: that thread, which
+    would release it, is not in the child."""
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
 
 
 def remove(path: Path, process: int) -> None:

@@ -1,6 +1,10 @@
 """Formats bytes and seconds with units, for tables and messages."""
 
 import math
+from collections.abc import Sequence
+
+SHOWN_ROWS = 5
+"""Rows that a message names."""
 
 
 def quantity(number: int, noun: str, plural: str = "") -> str:
@@ -39,3 +43,10 @@ def _three_digits(value: float) -> str:
         return f"{value:.0f}"
     rounded = float(f"{value:.3g}")
     return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def numbered(rows: Sequence[int]) -> str:
+    """Return the first of some rows as text."""
+    shown = ", ".join(map(str, rows[:SHOWN_ROWS]))
+    more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more}"

@@ -1,5 +1,7 @@
-use keywright_client::{ClientError, ClientLiteral, ClientParameters, Layout};
-use keywright_rlwe::SecretDistribution;
+use keywright_client::{ClientError, ClientParameters};
+
+#[path = "../../../crates/client/tests/client/line_parameters.rs"]
+mod line_parameters;
 
 /// One line of the vectors.
 pub struct Line {
@@ -30,25 +32,7 @@ impl Line {
     /// # Errors
     /// The errors of [`ClientParameters::new`].
     pub fn parameters(&self) -> Result<ClientParameters, ClientError> {
-        let f = &self.fields;
-        let mut identity = [0xA5; 20];
-        identity[..4].copy_from_slice(&[f[0] as u8, 1, 0, 1]);
-        ClientParameters::new(ClientLiteral {
-            log_n: f[0] as u32,
-            modulus: f[1],
-            secret: SecretDistribution::Ternary,
-            scale: f[2],
-            fraction_bits: f[3] as u32,
-            max: 1 << f[3],
-            layout: match f[4] {
-                0 => Layout::Coefficients,
-                form => Layout::Slots { log_slots: f[5] as u32, complex: form == 2 },
-            },
-            identity,
-            entry_identity: identity,
-            // The doubles 1, 2 and 3.
-            estimate: [0x3FF0_0000_0000_0000, 0x4000_0000_0000_0000, 0x4008_0000_0000_0000],
-        })
+        line_parameters::parameters(&self.fields)
     }
 
     /// Length and checksum of object `index`.

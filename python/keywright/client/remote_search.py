@@ -93,8 +93,8 @@ class RemoteSearch(
         """Number of vectors of the index."""
         return len(self.client)
 
-    def _fetch(self, hashes: Sequence[str] | None) -> tuple[list[str], bytes]:
-        """Return the hash of each shard, and their directories."""
+    def _fetch(self, hashes: Sequence[str] | None) -> tuple[dict[tuple[bytes, bytes], str], bytes]:
+        """Return the hash of each shard, by its identity and revision, and their directories."""
         paths = ["/v1/model"] if hashes is None else [f"/v1/models/{name}" for name in hashes]
         shards = [self.request("GET", path, limit=DIRECTORY_BYTES) for path in paths]
         names = [hashlib.sha256(shard).hexdigest() for shard in shards]
@@ -105,10 +105,13 @@ class RemoteSearch(
                     found=name,
                     expected=expected,
                 )
-        for shard in shards:
-            if len(read_directories(shard)) != 1:
+        table = dict[tuple[bytes, bytes], str]()
+        for name, shard in zip(names, shards, strict=True):
+            first, *others = read_directories(shard)
+            if others:
                 raise FormatError("the server sends several directories for one index", code="field")
-        return names, b"".join(shards)
+            table[first.index, first.revision] = name
+        return table, b"".join(shards)
 
     def refresh(self, *, deadline: float = SHORT_S) -> None:
         """Fetch the directory again, for example after a changed index has replaced this one, within
@@ -120,13 +123,15 @@ class RemoteSearch(
         """
         with within(deadline):
             hashes, directory = self._fetch(self._pinned)
+        self._hashes |= hashes  # and those of before: an interrupt leaves either directory
         self.client.update(directory)
         self._hashes = hashes
 
     def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
         with self._uploading:
             if not self._uploaded:
-                self._upload(uploads, self.client.quantisation.key_specs, self._hashes[0], progress)
+                name = next(reversed(self._hashes.values()))
+                self._upload(uploads, self.client.quantisation.key_specs, name, progress)
 
     def top(
         self, vector: ArrayLike, k: int, *, deadline: float = DEADLINE_S
@@ -170,9 +175,10 @@ class RemoteSearch(
         message = framing.join([query_ciphertext(query.data)])
         parts = []
         with within(deadline):
-            for name, (index, revision, places) in zip(self._hashes, query.shards, strict=True):
+            for index, revision, places in query.shards:
                 if not places:
                     continue
+                name = self._hashes[index, revision]
                 limit = FRAME_BYTES + query.answer_bytes(places)
                 try:
                     (scores,) = framing.split(self._evaluated(name, message, limit), 1)

@@ -323,10 +323,11 @@ def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> Re
             method = fit.method(node.operator, node.name)
             if method is not None:
                 graph.nodes[number] = replace(node, levels=method.levels)
-        nodes = [node.name for node in active.values()]
-        unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
-        if unknown:
-            reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
+        known = sorted({node.operator.lower() for node in active.values()})
+        known += [node.name for node in active.values()]
+        joined = {node.op_type.lower() for node in model.graph.node}.intersection(OPERATORS)
+        if unknown := [name for name in fit.methods if name not in known and name not in joined]:
+            reasons.append(unknown_activation(unknown, known))
         if (size := least_bytes(graph)) > max_plaintext_bytes:
             reasons.append(too_wide(size, max_plaintext_bytes))
     part = None

@@ -437,7 +437,7 @@ def _bound_output(graph: Graph, largest: dict[int, float], margin: float, most: 
     at most `LARGEST_CONSTANT`, and return that power. ``largest`` holds the largest absolute values of all
     values and is updated."""
     peak, node = largest[graph.output], graph.nodes[graph.output]
-    require_moderate(np.asarray(peak), "the model's output")
+    require_moderate(np.asarray([peak]), "the model's output")
     peak /= most
     if isinstance(node, Linear | Polynomial | Shift):
         constants = {Linear: "bias", Polynomial: "coefficients", Shift: "vector"}[type(node)]

@@ -12,6 +12,7 @@ from typing import Any
 from flwr.app import ConfigRecord, Context
 
 from keywright._files import locked, replace
+from keywright._processes import unforked_lock
 from keywright._reading.documents import Limits, read_json_file
 from keywright._reading.sealed import OWN, require_whole, with_digest
 from keywright.errors import FormatError
@@ -20,7 +21,7 @@ _LIMITS = Limits(1 << 30, 1 << 20)
 """Shares and masks are bytes in base64."""
 
 _locks: defaultdict[tuple[str, int, int], threading.RLock] = defaultdict(threading.RLock)
-_locks_lock = threading.Lock()
+_locks_lock = unforked_lock()
 
 
 class ClientState:

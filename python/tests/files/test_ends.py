@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import atexit
 import os
+import re
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -16,7 +18,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright._files import new_file, new_folder, replacing
-from keywright._processes import temporary_folder
+from keywright._processes import temporary_folder, unforked_lock
 from keywright.client import RemoteModel
 from keywright.serve import Server, Service, Workers, serve
 from keywright.serve.workers.workers import Worker
@@ -40,6 +42,7 @@ GUARDED = {
 """Ends that other processes see, and how they know the process that may cause them."""
 
 INSIDE = {
+    "_processes.unforked_lock": "a lock of this process",
     "client.connection._Head.close": "a stream",
     "client.connection._Stream.close": "a stream",
     "serve.evaluation.dispatch.Dispatcher.close": "of a service, which is guarded",
@@ -255,3 +258,13 @@ def test_a_child_ends_no_server() -> None:
         in_child(server.shutdown)
         assert isinstance(server, Server)
         assert RemoteModel(server.url, insecure=True).manifest.hash
+
+
+def test_locks_of_modules_are_free_in_a_child() -> None:
+    """A child that was forked while another thread held one waited for it for ever."""
+    lines = ((path, ast.unparse(line)) for path, tree in files() for line in tree.body)
+    assert not [each for each in lines if re.match(r"[^\n]*= .*\bR?Lock\(", each[1])]
+    lock = unforked_lock()
+    lock.acquire()
+    threading.Timer(0.1, lock.release).start()
+    assert in_child(lambda: lock.acquire(blocking=False))

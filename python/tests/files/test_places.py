@@ -161,6 +161,25 @@ def test_every_loader_and_saver_is_tried() -> None:
     assert not ELSEWHERE.keys() & (LOADERS.keys() | saved().keys())
 
 
+def test_what_is_written_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Whatever the umask says, but for what a key's owner sends to others."""
+    before = os.umask(0)
+    try:
+        for name, save in saved().items():
+            save(tmp_path / name)
+    finally:
+        os.umask(before)
+    readable = {name for name in saved() if (tmp_path / name).stat().st_mode & 0o077}
+    assert readable == {
+        "Ciphertext.save",
+        "EvaluationKeys.save",
+        "KeyGenerator.save_evaluation_keys",
+        "Parameters.save",
+        "PublicKey.save",
+        "SeededCiphertext.save",
+    }
+
+
 def bad(folder: Path) -> dict[str, Path]:
     """Paths at which nothing can be read or written."""
     (folder / "loop").symlink_to(folder / "loop")

@@ -400,8 +400,11 @@ def test_a_report_predicts_the_time_in_the_memory_of_a_server(model: Model) -> N
     assert again.report.run == model.report.run
 
 
-def test_the_report_can_be_read(model: Model) -> None:
+def test_the_report_can_be_read(model: Model, tmp_path: Path) -> None:
+    """A loaded model has the same lines."""
     text = str(model.report)
+    model.save(tmp_path / "model")
+    assert kw.load(tmp_path / "model").report.lines.keys() == model.report.lines.keys()
     for part in ("2^11", "4 samples", "sent once", "equal predictions", "compared with the model"):
         assert part in text
     assert model.report.sizes.keys == len(model.specs)

@@ -3,12 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-import keywright as kw
 from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model import Model
 
 from .drawn.registry import Drawn
-from .running import Encrypted, drawn_fit, require_model, small
+from .running import Encrypted, compiled_with_drawn, require_model
 
 SAMPLES = 3
 """Samples of an encrypted run."""
@@ -50,7 +49,7 @@ def _name(reason: Exception) -> str:
 def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:
     """Compile a drawn model for small parameters."""
     try:
-        return kw.compile(drawn.model, drawn.samples, parameters=small(), **drawn_fit(seed))
+        return compiled_with_drawn(drawn.model, drawn.samples, seed)
     except (ModelRefusedError, RefusalError) as error:
         return refused(error)
 

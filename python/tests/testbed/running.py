@@ -9,6 +9,7 @@ import keywright as kw
 import numpy as np
 from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
+from keywright.errors import ModelRefusedError, RefusalError
 from keywright.model import Model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import run_clear, simulate
@@ -119,7 +120,16 @@ def require_model(compiled: Model, expected: Array, samples: Array, rounding: fl
     return run
 
 
-def drawn_fit(seed: int) -> dict[str, Any]:
-    """Return arguments of `kw.compile`: drawn polynomials, and any error of encryption."""
-    rng = np.random.default_rng([seed, 7])
-    return {"activations": polynomials(int(rng.choice([3, 5, 7]))), "noise": np.inf}
+def compiled_with_drawn(model: Any, samples: Any, seed: int, **given: Any) -> Model:
+    """Compile a model for small parameters with drawn polynomials, and any error of encryption."""
+    methods = polynomials(int(np.random.default_rng([seed, 7]).choice([3, 5, 7])))
+    given = {"parameters": small(), "noise": np.inf, **given}
+    try:
+        return kw.compile(model, samples, activations=methods, **given)
+    except ModelRefusedError as refusal:
+        reasons = [each for each in refusal.exceptions if isinstance(each, RefusalError)]
+        lacking = {name for each in reasons for name in each.details.get("names", ())}
+        if not lacking:
+            raise
+    own = {name: method for name, method in methods.items() if name not in lacking}
+    return kw.compile(model, samples, activations=own, **given)

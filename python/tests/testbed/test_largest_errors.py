@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from .drawn.drawing import Array
 from .drawn.functions import NEWEST
 from .drawn.registry import graph
-from .running import drawn_fit, encrypted, require_simulated, small
+from .running import compiled_with_drawn, encrypted, require_simulated, small
 
 STEPS = 40 * int(os.environ.get("KEYWRIGHT_TESTBED", "1"))
 POINTS = 64
@@ -95,7 +95,7 @@ def test_no_sample_exceeds_the_error_of_encryption(seed: int) -> None:
     """Samples that clients accept, moved where an encrypted run has a larger error."""
     rng = np.random.default_rng(seed)
     drawn = graph(seed, most=3)
-    compiled = kw.compile(drawn.model, drawn.samples, parameters=small(), batch=1, **drawn_fit(seed))
+    compiled = compiled_with_drawn(drawn.model, drawn.samples, seed, batch=1)
     chosen = drawn.samples[:1]
     largest = 0.0
     for step in range(max(3, STEPS // 8)):

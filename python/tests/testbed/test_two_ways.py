@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import keywright as kw
 import numpy as np
 import pytest
 from keywright._core import set_threads
@@ -16,7 +15,7 @@ from .checking import Outcome, most_answered, refused
 from .drawn.drawing import ROUNDING, Array
 from .drawn.registry import Drawn, graph
 from .drawn.rewriting import rewritten
-from .running import drawn_fit, encrypted, small
+from .running import compiled_with_drawn, encrypted, small
 
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "2"))
 Compile = Callable[[Drawn, int], Model]
@@ -37,8 +36,7 @@ class Answer:
 
 
 def compiled(drawn: Drawn, seed: int, **given: object) -> Model:
-    chosen = {"parameters": small(), **drawn_fit(seed), **given}
-    return kw.compile(drawn.model, drawn.samples, **chosen)
+    return compiled_with_drawn(drawn.model, drawn.samples, seed, **given)
 
 
 def cheapest_keys(drawn: Drawn, seed: int) -> Model:

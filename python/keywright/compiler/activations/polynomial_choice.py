@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._units import numbered
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.graph.graph import Activation, Domain, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
@@ -30,7 +31,7 @@ from .answers import answer_differences, answer_ranges, largest_change, shares_o
 from .fit import Fit
 from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
-from .spread import half_range_of, spread_of, without_outliers
+from .spread import half_range_of, outliers_of, spread_of, without_outliers
 
 LOOSEST_CHANGE = 1.0
 """Bound on the change of an output, as a share of the largest output, if only the share of equal predictions
@@ -207,6 +208,8 @@ def choose(
             "and a tenth of its spread; a tenth of the range of an answer behind the client's last steps), "
             f"and every prediction that is decided by more than {np.max(target.undecided):.3g}"
         )
+    rows = outliers_of(run.samples)[0].tolist()
+    outliers = f", with outliers in {numbered(rows)} of the calibration data" if rows else ""
     raise inaccurate(
         fit.accuracy,
         error,
@@ -214,7 +217,7 @@ def choose(
         change,
         best.graph.depth(),
         default=default,
-        loosest=loosest(best.fitted),
+        loosest=f"{loosest(best.fitted)}{outliers}",
     )
 
 

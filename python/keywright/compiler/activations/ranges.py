@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._units import numbered
 from keywright.compiler.graph.graph import Activation, Graph
 from keywright.compiler.graph.piecewise import Function
 from keywright.errors.engine import EncodeError
@@ -219,16 +220,23 @@ def hold_out(count: int) -> NDArray[np.bool_]:
     return np.asarray(np.arange(count) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, np.bool_)
 
 
-def require_moderate(values: Vector, what: str) -> None:
-    """Refuse values beyond `MODERATE`.
+def require_moderate(values: Vector, what: str, first: int = 0) -> None:
+    """Refuse values of samples, (rows, ...), beyond `MODERATE`.
+
+    Args:
+        first: number of the first row.
 
     Raises:
-        EncodeError: with their size.
+        EncodeError: with their size and rows.
     """
-    size = float(np.abs(values).max(initial=0.0))
-    if not size <= MODERATE:
+    sizes = np.abs(values).reshape(len(values), -1).max(axis=1, initial=0.0)
+    if len(rows := np.flatnonzero(~(sizes <= MODERATE))):
+        size = float(sizes.max())
         text = "infinity" if not np.isfinite(size) else f"{size:.2g}, and {MODERATE:g} is the most"
-        raise EncodeError(f"calibration data drive {what} to {text}; scale the samples", code="samples")
+        where = numbered((first + rows).tolist())
+        raise EncodeError(
+            f"calibration data drive {what} to {text}, in {where}; scale the samples", code="samples"
+        )
 
 
 def run_exact(graph: Graph, samples: Vector) -> ExactRun:
@@ -254,13 +262,13 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         outputs.append(values[graph.output])
         for number, node in active.items():
             entering = values[node.operands[0]]
-            require_moderate(entering, f"the input of {node.label}")
+            require_moderate(entering, f"the input of {node.label}", chunk.start)
             if node.positive and not _defined(node, float(entering.min()), float(entering.max())):
                 raise _refused(graph, samples, node)
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))
             seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
-        require_moderate(outputs[-1], "the model's output")
+        require_moderate(outputs[-1], "the model's output", chunk.start)
     low, high = ({n: np.concatenate(parts) for n, parts in ends.items()} for ends in (lows, highs))
     sides = {n: (float(low[n].min()), float(high[n].max())) for n in active}
     for number, node in active.items():
@@ -292,7 +300,9 @@ def _defined(node: Activation, low: float, high: float) -> bool:
 def _refused(graph: Graph, samples: Vector, node: Activation) -> ModelRefusedError:
     with np.errstate(all="ignore"):
         entering = [values[node.operands[0]] for _, values in graph.runs(samples)]
-    ends = min(float(each.min()) for each in entering), max(float(each.max()) for each in entering)
-    with np.errstate(all="ignore"):
         both = bool(np.isfinite(node.function(np.asarray([-1.0]))).all())
-    return ModelRefusedError([out_of_domain(node.label, *ends, both=both, total=node.total)])
+    low, high = (np.concatenate([end(each, axis=1) for each in entering]) for end in (np.min, np.max))
+    below, above = np.flatnonzero(low <= 0).tolist(), np.flatnonzero(high >= 0).tolist()
+    rows = above if both and len(above) < len(below) else below
+    ends = float(low.min()), float(high.max())
+    return ModelRefusedError([out_of_domain(node.label, *ends, rows, both=both, total=node.total)])

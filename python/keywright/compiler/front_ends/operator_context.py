@@ -83,7 +83,7 @@ class EncryptedValue:
         """What hides elements, in words."""
         if self.masked is not None:
             return "a mask of minus infinity"
-        return "an encrypted mask, 0 or at most -10,000 by an input of 0 and 1 (smaller ones are numbers)"
+        return "an encrypted mask, 0 or at most -10,000 by an input of 0 and 1"
 
     @property
     def size(self) -> int:
@@ -347,7 +347,10 @@ class OperatorContext:
         `RefusalError`."""
         for index, value in enumerate(self._operands):
             if isinstance(value, EncryptedValue) and value.hides:
-                raise self.refuse(f"operand {index}", f"a value with {value.hiding}", "a Softmax behind it")
+                way = "a Softmax behind it"
+                if value.masked is None:
+                    way += ", or, if it hides nothing, a smaller constant and larger weights behind it"
+                raise self.refuse(f"operand {index}", f"a value with {value.hiding}", way)
 
     def row_major(self, source: EncryptedValue) -> EncryptedValue:
         """Return a value whose elements are stored in row-major order."""

@@ -12,7 +12,6 @@ from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import RefusalError
 from keywright.errors.refusals.operators import unsupported_attribute
 from keywright.program.client.small_model import gather_elements, opset_of, own_step
-from keywright.program.stored_tensors import inferred
 
 Array = NDArray[Any]
 
@@ -125,9 +124,7 @@ class Reference:
             known.initializer.append(_shape_only(source, array))
         try:
             model = onnx.helper.make_model(known, opset_imports=self._opsets)
-            results = inferred(model, strict=True).output
-        except RefusalError:
-            raise
+            results = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph.output
         except Exception as error:
             raise RefusalError(f"node {name!r}: shapes do not match: {error}") from error
         for value_info in results:

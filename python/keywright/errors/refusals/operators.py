@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from keywright.errors.network import RefusalError
 
+SHOWN = 80
+"""Characters of a value that a message shows."""
+
 
 def unsupported_operator(node: str, operator: str, advice: str) -> RefusalError:
     """Return the refusal of an ONNX operator without an encrypted form, with advice for it."""
@@ -21,9 +24,10 @@ def unsupported_attribute(
 ) -> RefusalError:
     """Return the refusal of an attribute or operand that has no encrypted form. Without a node, it is of an
     object of a library."""
-    where = f"node {node!r}: {operator}" if node else operator
+    where, shown = f"node {node!r}: {operator}" if node else operator, str(value)
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
     return RefusalError(
-        f"{where} with {attribute} = {value} is not supported; it needs {allowed}",
+        f"{where} with {attribute} = {shown} is not supported; it needs {allowed}",
         code="attribute",
         node=node,
         operator=operator,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from keywright._units import rounded_up
+from keywright._units import numbered, rounded_up
 from keywright.errors.network import NO_SUM, NOTHING_SHOWN, RefusalError
 
 
@@ -139,12 +139,15 @@ def calibration_missing(functions: Sequence[str]) -> RefusalError:
     )
 
 
-def out_of_domain(layer: str, low: float, high: float, *, both: bool, total: bool = False) -> RefusalError:
+def out_of_domain(
+    layer: str, low: float, high: float, rows: Sequence[int], *, both: bool, total: bool = False
+) -> RefusalError:
     """Return the refusal of a function that calibration data drive out of its domain.
 
     Args:
         layer: the function and its node.
         low, high: of the values that enter it.
+        rows: of the calibration data, that have values on its wrong side, or on the side of fewer.
         both: whether it is defined on both sides of 0.
         total: whether the values are sums of what a mask shows.
     """
@@ -154,7 +157,7 @@ def out_of_domain(layer: str, low: float, high: float, *, both: bool, total: boo
         way = NOTHING_SHOWN
     return RefusalError(
         f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; {way}, or leave "
-        "out these samples (calibration=)",
+        f"out {numbered(rows)} (calibration=)",
         code="domain",
         layer=layer,
         low=low,

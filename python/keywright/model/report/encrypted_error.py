@@ -1,12 +1,12 @@
 """The predicted error of an encrypted run, compared with the spread of each output."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright._units import rounded_up
+from keywright._units import numbered, rounded_up
 from keywright.compiler.activations.answers import answer_differences, changed_answers, shares_of
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping
@@ -38,9 +38,6 @@ REPETITIONS = 2
 UNEVEN = 100.0
 """Ratio of the largest feature to the median one from which their sizes count as the cause of errors."""
 
-SHOWN_ROWS = 5
-"""Rows that a message names."""
-
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
@@ -59,8 +56,8 @@ class Outliers:
 
     def __str__(self) -> str:
         return (
-            f"outliers in {_rows(self.rows)} of the calibration data, up to {self.distance:.2g} times as far "
-            "from the median as ordinary values, leave these few bits"
+            f"outliers in {numbered(self.rows)} of the calibration data, up to {self.distance:.2g} times as "
+            "far from the median as ordinary values, leave these few bits"
         )
 
 
@@ -230,13 +227,13 @@ class EncryptedError:
         """
         rows, effect = self.undecided(outputs), ""
         if len(rows):
-            effect = f"; that may have changed the prediction of {_rows(rows.tolist())} of the samples"
+            effect = f"; that may have changed the prediction of {numbered(rows.tolist())} of the samples"
         flat = outputs.reshape(len(outputs), -1)
         if self.answers is not None and len(rows := self.answers.may_change(flat, FACTOR * self.errors)):
             names = ", ".join(each.name for each in self.answers.differences)
             effect += (
-                f"; behind the client's last steps, that may have changed {names} of {_rows(rows.tolist())} "
-                f"of the samples much{self.answers.large}"
+                f"; behind the client's last steps, that may have changed {names} of "
+                f"{numbered(rows.tolist())} of the samples much{self.answers.large}"
             )
         return () if self.share <= WARNED_SHARE and not effect else (self._warning(effect),)
 
@@ -451,10 +448,3 @@ def _labels(
     undecided = rule.undecided(outputs, float(errors.max()))
     kept = ~undecided if result is None or expected is None else (result == expected) & ~undecided
     return Labels(int((~ties & undecided).sum()), int(ties.sum()), len(outputs), float(kept.mean()), rule)
-
-
-def _rows(rows: Sequence[int]) -> str:
-    """Return the first of some rows as text."""
-    shown = ", ".join(map(str, rows[:SHOWN_ROWS]))
-    more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
-    return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more}"

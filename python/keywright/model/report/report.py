@@ -13,6 +13,11 @@ from .encrypted_error import EncryptedError
 SEEDED_HEADER_BYTES, HEADER_BYTES = 127, 96
 """Bytes of a ciphertext besides its residues."""
 
+UNPREDICTED = (
+    "not predicted, for lack of calibration data, which a loaded model no longer has; keywright infer "
+    "--explain predicts it from a model and samples"
+)
+
 
 @dataclass(frozen=True)
 class RingFigures:
@@ -116,8 +121,8 @@ class ModelReport:
             table["fit"] = str(self.fit)
         if self.first_step:
             table["the client gets"] = self.first_step
-        if self.encrypted_error is not None:
-            table["encryption"] = str(self.encrypted_error)
+        error = self.encrypted_error
+        table["encryption"] = UNPREDICTED if error is None else str(error)
         for number, warning in enumerate(self.warnings, 1):
             table[f"warning {number}"] = warning
         return table

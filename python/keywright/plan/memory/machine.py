@@ -5,9 +5,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 
 from keywright._core import keep_large_blocks, trim_memory
+from keywright._processes import unforked_lock
 
 from . import windows
 
@@ -34,7 +34,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 _keepers: list[None] = []
-_LOCK = Lock()
+_LOCK = unforked_lock()
 
 
 @contextmanager

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from keywright._copies import Unpicklable
 from keywright._core import set_threads
 from keywright._processes import OfOneProcess
 from keywright.errors import WorkerEndedError
 from keywright.search import EncryptedIndex, Index
-from keywright.search.shards import load_index
+from keywright.search.shards import LIMIT_S, load_index
 
 RETRIES = 3
 """How often a query is sent again if its actor dies. Ray starts another one."""
@@ -30,7 +30,8 @@ class IndexActor(OfOneProcess, Unpicklable, elsewhere="make one of the folder in
 
     Raises:
         FormatError, FileNotFoundError: as for `Index.load`.
-        WorkerEndedError: the actor died, for lack of memory for example.
+        WorkerEndedError: the actor died, for lack of memory for example, or gave no answer in 10 minutes, as
+            where no machine has so many processors free.
     """
 
     def __init__(self, folder: str | Path, cpus: int = 1) -> None:
@@ -51,11 +52,13 @@ class IndexActor(OfOneProcess, Unpicklable, elsewhere="make one of the folder in
 
     def _ask(self, method: str, *arguments: bytes) -> bytes:
         try:
-            answer: bytes = ray.get(getattr(self._actor, method).remote(*arguments))
+            answer: bytes = ray.get(getattr(self._actor, method).remote(*arguments), timeout=LIMIT_S)
         except RayTaskError as error:
             raise error.cause from None
-        except RayActorError as error:
-            raise WorkerEndedError(f"the actor of the index {self._folder} ended: {error}") from error
+        except (GetTimeoutError, RayActorError) as error:
+            raise WorkerEndedError(
+                f"the actor of the index {self._folder} did not answer: {error}"
+            ) from error
         return answer
 
     def close(self) -> None:

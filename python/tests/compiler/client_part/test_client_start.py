@@ -30,6 +30,8 @@ SECRET = {
 PUBLIC = {
     "table": RNG.normal(size=(20, 4)).astype(np.float32),
     "positions": RNG.normal(size=(5, 4)).astype(np.float32),
+    "kinds": RNG.permutation(20),
+    "own": np.asarray([1, 5]),
     "depth": np.asarray([6]),
     "spread": np.asarray([1, 1, 6]),
     "all": np.arange(6)[None, None],
@@ -62,6 +64,17 @@ STARTS: dict[str, Case] = {
     "look-up by ids": (
         [
             node("Gather", ["table", "x"], ["e"]),
+            node("ReduceMean", ["e"], ["m"], axes=[1], keepdims=0),
+            node("MatMul", ["m", "w"], ["y"]),
+        ],
+        {"x": (INT, ["batch", 5])},
+        IDS,
+    ),
+    "ids that an exporter expands to the shape that they have": (
+        [
+            node("Gather", ["kinds", "x"], ["k"]),
+            node("Expand", ["k", "own"], ["same"]),
+            node("Gather", ["table", "same"], ["e"]),
             node("ReduceMean", ["e"], ["m"], axes=[1], keepdims=0),
             node("MatMul", ["m", "w"], ["y"]),
         ],

@@ -1,6 +1,7 @@
 """Models that would take too long or too much are refused early, in a process with little memory."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -133,18 +134,17 @@ def test_shapes_that_onnx_would_infer_without_end(build: Build, tmp_path: Path, 
     cast = node("Cast", ["wide"], ["u"], to=TensorProto.INT64)
     counted = build([cast, node("Relu", ["x"], ["y"])], (4,), {})
     counted.graph.input.append(helper.make_tensor_value_info("wide", TensorProto.INT64, [size]))
-    reasons = refused(counted, tmp_path)
-    assert [name for name, _ in reasons] == ["size"]
-    assert "'wide'" in reasons[0][1]
+    # The vector is not followed, and no result needs it: what is refused is Relu without calibration data.
+    assert [name for name, _ in refused(counted, tmp_path)] == ["activations"]
 
 
 @pytest.mark.parametrize(
     "first",
     [
-        node("ConstantOfShape", ["large"], ["c"], value=numpy_helper.from_array(np.ones(1, np.int64))),
-        node("Expand", ["unit", "large"], ["c"]),
-        node("Tile", ["unit", "large"], ["c"]),
-        node("Range", ["zero", "many", "step"], ["c"]),
+        node("ConstantOfShape", ["large"], ["c"], "c", value=numpy_helper.from_array(np.ones(1, np.int64))),
+        node("Expand", ["unit", "large"], ["c"], "c"),
+        node("Tile", ["unit", "large"], ["c"], "c"),
+        node("Range", ["zero", "many", "step"], ["c"], "c"),
     ],
     ids=lambda first: first.op_type,
 )
@@ -154,9 +154,108 @@ def test_long_vectors_of_integers_are_not_followed(
     entries = {"large": [1 << 36], "unit": [1], "zero": 0, "many": 1 << 36, "step": 1}
     used = {name: np.asarray(entries[name], np.int64) for name in first.input}
     unread = [first, node("Cast", ["c"], ["u"], to=TensorProto.INT32)]
-    reasons = refused(build([*unread, node("Relu", ["x"], ["y"])], (4,), used), tmp_path)
-    assert [name for name, _ in reasons] == ["size"]
+    reasons = refused(build([*unread, node("Identity", ["x"], ["y"])], (4,), used), tmp_path)
+    assert {name for name, _ in reasons} == {"size"}
     assert "'c'" in reasons[0][1]
+
+
+LONG = [
+    node("Mul", ["half", "half"], ["size"]),
+    node("ConstantOfShape", ["size"], ["c"], "wide", value=numpy_helper.from_array(np.ones(1, np.int64))),
+]
+READERS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    **dict.fromkeys(["Add", "Mul", "Sub"], (["c", "c"], {})),
+    "Cast": (["c"], {"to": TensorProto.INT32}),
+    "Concat": (["c", "c"], {"axis": 0}),
+    "Gather": (["c", "zero"], {}),
+    **dict.fromkeys(["Shape", "Size", "Squeeze"], (["c"], {})),
+    "Slice": (["c", "zero", "zero"], {}),
+    "Unsqueeze": (["c", "zero"], {}),
+}
+"""Operands and attributes of the operators through which onnx follows the entries of vectors."""
+
+
+@pytest.mark.parametrize(
+    "operator",
+    sorted({each.name for each in onnx.defs.get_all_schemas() if each.has_data_propagation_function}),
+)
+def test_vectors_whose_length_is_computed_are_not_followed(
+    build: Build, tmp_path: Path, operator: str
+) -> None:
+    operands, attributes = READERS[operator]
+    constants = {"half": np.asarray([1 << 18]), "zero": np.asarray([0])}
+    used = {name: array for name, array in constants.items() if name in ("half", *operands)}
+    unread = [*LONG, node(operator, operands, ["u"], **attributes)]
+    reasons = refused(build([*unread, node("Identity", ["x"], ["y"])], (4,), used), tmp_path)
+    assert reasons[0][0] == "size"
+    assert "'wide'" in reasons[0][1]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "count"),
+    [
+        (node("Unsqueeze", ["v", "zero"], ["v0"]), {"op_type": "Concat", "axis": 0}, 40),
+        (node("Unsqueeze", ["v", "zero"], ["v0"]), {"op_type": "Cast", "to": TensorProto.INT64}, 1 << 11),
+        (node("Gather", ["x", "v"], ["v0"]), {"op_type": "Gather"}, 40),
+        (node("Reshape", ["x", "v"], ["v0"]), {"op_type": "Neg"}, 1 << 11),
+        (node("Unsqueeze", ["x", "v"], ["v0"]), {"op_type": "Neg"}, 1 << 11),
+    ],
+    ids=["entries", "values", "axes", "shapes", "new axes"],
+)
+def test_what_little_nodes_infer_is_bounded(
+    build: Build, tmp_path: Path, first: onnx.NodeProto, then: dict[str, Any], count: int
+) -> None:
+    """Entries of rows of two axes as well, which onnx follows as those of vectors."""
+    constants = {"v": np.ones(1 << 12, np.int64), "zero": np.asarray([0])}
+    used = {name: array for name, array in constants.items() if name in first.input}
+    kind, options = then["op_type"], {name: value for name, value in then.items() if name != "op_type"}
+    operands = 2 if kind in ("Concat", "Gather") else 1
+    nodes = [node(kind, [f"v{k}"] * operands, [f"v{k + 1}"], **options) for k in range(count)]
+    model = build([node("Identity", ["x"], ["y"])], (4,), used)
+    model.graph.node.extend([first, *nodes])  # here, nothing bounds what onnx infers
+    assert {name for name, _ in refused(model, tmp_path)} <= {"size"}
+
+
+def test_axes_that_go_again_are_not_counted(build: Build) -> None:
+    """Of a thousand steps of an unrolled layer."""
+    nodes = [node("Identity", ["x"], ["h0"])]
+    for step in range(1000):
+        nodes.append(node("Unsqueeze", [f"h{step}", "first"], [f"u{step}"]))
+        nodes += [node("Neg", [f"{name}{step}"], [f"{after}{step}"]) for name, after in pairwise("uabcdefgn")]
+        nodes.append(node("Squeeze", [f"n{step}", "first"], [f"h{step + 1}"]))
+    model = build([*nodes, node("Identity", ["h1000"], ["y"])], (4,), {"first": np.asarray([1])})
+    assert load_model(model).graph.node
+
+
+@pytest.mark.parametrize("place", ["graph", "nested graph", "function"])
+def test_look_ups_in_themselves_are_refused_before_their_axes_are_inferred(
+    build: Build, tmp_path: Path, place: str
+) -> None:
+    """Also in the last steps of a client."""
+    model = build([node("Identity", ["x"], ["y"])], (4,), {"first": np.zeros((1, 1), np.int64)})
+    look_ups = [node("Gather", [f"v{k}"] * 2, [f"v{k + 1}"]) for k in range(40)]
+    begin = node("Gather", ["x", "first"], ["v0"])
+    if place == "graph":
+        model.graph.node.extend([begin, *look_ups])
+        with pytest.raises(FormatError, match="axes together"):
+            ClientPart(model.SerializeToString(), (1, 4))
+    elif place == "nested graph":
+        branch = helper.make_graph(look_ups, "b", [], [onnx.ValueInfoProto(name="v40")])
+        truth = node("Constant", [], ["truth"], value=numpy_helper.from_array(np.asarray(True)))
+        model.graph.node.extend(
+            [begin, truth, node("If", ["truth"], ["u"], then_branch=branch, else_branch=branch)]
+        )
+    else:
+        opsets = [helper.make_opsetid("", 17)]
+        model.functions.append(
+            helper.make_function("own", "F", ["a"], ["b"], [node("Gather", ["a", "a"], ["b"])], opsets)
+        )
+        model.opset_import.append(helper.make_opsetid("own", 1))
+        model.graph.node.extend(
+            [begin, *(node("F", [f"v{k}"], [f"v{k + 1}"], domain="own") for k in range(40))]
+        )
+    reasons = refused(model, tmp_path)
+    assert [name for name, _ in reasons] == ["operator" if place == "function" else "size"]
 
 
 @pytest.mark.parametrize("operator", ["AveragePool", "Conv", "ConvTranspose"])

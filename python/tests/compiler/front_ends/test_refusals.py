@@ -161,6 +161,8 @@ def test_dynamic_shapes(build: Build) -> None:
     [
         ([node("Reshape", ["x", "five"], ["y"])], (4,), "4 elements a sample"),
         ([node("Einsum", ["x"], ["y"], equation="...i")], (4,), "beside an ellipsis"),
+        ([node("Einsum", ["x"], ["y"], equation="bi->b" + "i" * 10**3)], (4,), "iiii... is"),
+        ([node("Pow", ["x", "many"], ["y"])], (4,), "2.... is"),
         ([node("Pow", ["x", "none"], ["y"])], (4,), "other than 0"),
         ([node("Div", ["x", "zero"], ["y"])], (4,), "divisor"),
         ([node("Conv", ["x", "w1"], ["y"])], (2, 8, 8, 8), "(1, channels, height, width)"),
@@ -174,11 +176,13 @@ def test_unsupported_attributes(
         "zero": np.float32(0),
         "five": np.asarray([5]),
         "w1": np.ones((1, 2, 3, 3, 3), np.float32),
+        "many": np.full((10**4, 4), 2, np.float32),
     }
     (reason,) = reasons(build(nodes, shape, constants))
     assert isinstance(reason, RefusalError)
     assert reason.code == "attribute"
     assert word in str(reason)
+    assert len(str(reason)) < 300
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_maxima_with_numbers_are_clipping(build: Build, bound: dict[str, float])
             value = f"{operator} of it"
     nodes[-1].output[0] = "y"
     model = build(nodes, (6,), {key: np.float32(number) for key, number in bound.items()})
-    program = compiled(model, SAMPLES, **dict.fromkeys(("max", "min"), "minimax:9"))
+    program = compiled(model, SAMPLES, **{each.op_type.lower(): "minimax:9" for each in nodes})
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     assert compiler.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE

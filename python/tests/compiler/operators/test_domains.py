@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.errors import ModelRefusedError, RefusalError
+from keywright.errors import EncodeError, ModelRefusedError, RefusalError
 from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import helper
@@ -70,3 +70,26 @@ def test_a_function_is_computed_where_it_is_defined_and_refused_elsewhere(
     exact = results[0]
     outputs = run_clear(compiler.compile_program(model, target, fit), samples)
     assert np.abs(outputs.reshape(exact.shape) - exact).max() < max(np.ptp(exact) / 2 / 16, 1e-3)
+
+
+@pytest.mark.parametrize("operator", ["Log", "Reciprocal"])
+def test_rows_that_leave_a_domain_are_named(build: Build, operator: str) -> None:
+    samples = 1 + np.random.default_rng(5).random((40, 4))
+    samples[[7, 31], 2] = -1.0
+    model = build([node(operator, ["x"], ["y"], "f")], (4,))
+    fit = compiler.Fit(calibration=samples)
+    with pytest.raises(ModelRefusedError, match=r"leave out rows 7, 31 \(calibration=\)"):
+        compiler.compile_program(model, compiler.Target(slots=16, levels=20), fit)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(1e60, "in row 23; scale the samples"), (1e9, "with outliers in row 23 of the calibration data")],
+)
+def test_rows_far_from_others_are_named(build: Build, size: float, text: str) -> None:
+    samples = np.random.default_rng(5).random((40, 4))
+    samples[23, 1] = size
+    model = build([node("Mul", ["x", "x"], ["s"]), node("Relu", ["s"], ["y"])], (4,))
+    fit = compiler.Fit(calibration=samples)
+    with pytest.raises((EncodeError, ModelRefusedError), match=text):
+        compiler.compile_program(model, compiler.Target(slots=16, levels=20), fit)

@@ -111,6 +111,17 @@ RELU, MEAN = helper.make_node("Relu", ["t"], ["y"]), helper.make_node("Softmax",
 CAST = helper.make_node("Cast", ["x"], ["c"], to=TensorProto.FLOAT)
 
 
+def fees(number: float, weight: float) -> list[onnx.NodeProto]:
+    """Return (x number) (weight I)."""
+    values = {"number": np.float32(number), "i": weight * np.eye(4, dtype=np.float32)}
+    stored = [
+        helper.make_node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(value, np.float32)))
+        for name, value in values.items()
+    ]
+    last = helper.make_node("MatMul", ["fee", "i"], ["y"])
+    return [*stored, helper.make_node("Mul", ["x", "number"], ["fee"]), last]
+
+
 def machine(scale: float) -> SVC:
     """Return a machine of radial kernels."""
     return SVC(gamma="auto").fit(X * scale, Y)
@@ -162,6 +173,10 @@ CASES: dict[str, Callable[[], Refusal]] = {
     ),
     "an axis of samples": lambda: Refusal(
         graph(MATRIX, MEAN), SAMPLES, "batch of 1", followed=graph(MATRIX, MEAN, batch=1)
+    ),
+    "numbers of bits as large as a mask": lambda: Refusal(
+        graph(*fees(-2e4, 1.0)), np.float64(SAMPLES > 0), "smaller constant and larger weights",
+        followed=graph(*fees(-200.0, 100.0)),
     ),
     "integers that are divided": lambda: Refusal(
         graph(helper.make_node("Div", ["x", "three"], ["q"]), helper.make_node("Cast", ["q"], ["y"], to=1),

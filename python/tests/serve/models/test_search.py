@@ -162,7 +162,14 @@ def test_bad_input_is_refused_before_keys(server: Server, shards: list[ServedInd
         ServedIndex(tmp_path / "empty")
 
 
-def test_a_changed_index_takes_the_same_keys(tmp_path: Path) -> None:
+def test_a_changed_index_takes_the_same_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its directory has come, and an interrupt ended the call."""
+
+    def interrupted(client: search.Client, directory: bytes) -> None:
+        update(client, directory)
+        raise KeyboardInterrupt
+
+    update = search.Client.update
     before = saved(tmp_path / "before")
     index = search.Index.load(before.folder)
     index.delete([0])
@@ -175,6 +182,11 @@ def test_a_changed_index_takes_the_same_keys(tmp_path: Path) -> None:
     with serve.serve(after, tmp_path / "state", workers=WORKERS, port=remote_port or 0):
         with pytest.raises(RetiredError):
             remote.top(QUERY, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(search.Client, "update", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                remote.refresh()
+        assert 0 not in remote.scores(QUERY)[0]
         remote.refresh()
         assert len(remote) == 19
         keys = remote._identifier

@@ -25,7 +25,7 @@ from keywright.program.client.small_model import SmallModel
 
 from . import truth_values
 from .embeddings import LOOK_UPS, embedding_nodes
-from .expansions import COMPARED, broadcast_comparisons
+from .expansions import COMPARED, skip_expansions
 
 FEATURES = "keywright/features"
 """Name of the server's input if the client gives several values, one behind the other."""
@@ -155,7 +155,7 @@ class _Flow:
         if not forced and len(self.used) <= 1 and not self.columns:
             return set()
         self._fold_shapes()
-        if broadcast_comparisons(self.model, self.nodes, self.data, self._constant):
+        if skip_expansions(self.model, self.nodes, self.data, self._constant):
             self._read()
         types = self._types()
         outcome: set[int] = set()
@@ -262,7 +262,8 @@ class _Flow:
                     raise RefusalError(
                         f"node {node.name or node.op_type!r}: {node.op_type} takes {wrong[0]!r}, which the "
                         "client computes and which holds no floating-point numbers, so it cannot be "
-                        "encrypted; cast it to floats in the model",
+                        "encrypted; cast it to floats in the model, or, if it is an id, look it up without "
+                        f"{node.op_type}",
                         code="client",
                         node=node.name,
                     )

@@ -1,7 +1,8 @@
-"""Expand before comparisons, as exporters of JAX and TensorFlow write one-hot vectors. It is not needed
-there, and clients do not run it, because its result may have any size."""
+"""Expand before comparisons, as exporters of JAX and TensorFlow write one-hot vectors, and to the shape that
+a sample has. It is not needed there, and clients do not run it, because its result may have any size."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from keywright.program.stored_tensors import inferred
 COMPARED = frozenset(["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
 
 
-def broadcast_comparisons(
+def skip_expansions(
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     data: Collection[str],
     constant: Callable[[str], NDArray[Any] | None],
 ) -> bool:
-    """Let comparisons with constants read what an Expand before them reads, where they broadcast it to the
-    same shape. Return whether the model has an Expand of samples.
+    """Let nodes read what an Expand before them reads, where it changes no shape, or where they compare with
+    constants that broadcast it to the same shape. Return whether the model has an Expand of samples.
 
     Args:
         model: for a batch of 1; it is changed.
@@ -39,15 +40,16 @@ def broadcast_comparisons(
         for value in inferred(model).value_info
     }
     for node in nodes:
-        if node.op_type not in COMPARED | {"Equal"}:
-            continue
+        compares = node.op_type in COMPARED | {"Equal"}
         for place, name in enumerate(node.input):
-            expansion, other = expansions.get(name), constant(node.input[1 - place])
-            if expansion is None or other is None:
+            expansion, other = expansions.get(name), constant(node.input[1 - place]) if compares else None
+            if expansion is None or (compares and other is None):
                 continue
             source, size = expansion.input[0], constant(expansion.input[1])
-            if size is not None and source in shapes:
-                plain = np.broadcast_shapes(shapes[source], other.shape)
+            with suppress(ValueError):  # shapes that do not fit, which the importer reports
+                if size is None or source not in shapes:
+                    continue
+                plain = np.broadcast_shapes(shapes[source], () if other is None else other.shape)
                 if plain == np.broadcast_shapes(plain, tuple(size)):
                     node.input[place] = source
     drop_unread(model.graph)
