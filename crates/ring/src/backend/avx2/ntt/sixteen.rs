@@ -10,6 +10,9 @@ use super::passes::{butterfly, butterfly_inverse};
 /// Words that are transformed in registers.
 pub(super) const SIXTEEN: usize = 16;
 
+/// Words of a piece, a part of a run.
+const PIECE: usize = 1024;
+
 /// One part of the factors of sixteen words, their values or their quotients: those of distances 8, 4, 2 and 1.
 type Levels<'t> = ((&'t f64, &'t [f64; 2]), (&'t [f64; 4], &'t [f64; 8]));
 
@@ -85,8 +88,10 @@ fn swap_neighbours(x: __m256d, y: __m256d) -> (__m256d, __m256d) {
     (_mm256_unpacklo_pd(x, y), _mm256_unpackhi_pd(x, y))
 }
 
-/// The last layers of a forward transform, and the reduction to canonical words. Prefetches `upcoming` into the
-/// second-level cache, a share at a time, as a burst would stall on memory.
+/// The last layers of a forward transform, and the reduction to canonical words. The first two layers of a piece are
+/// done before the other two: instructions that depend on each other are then few enough for a CPU to overlap them with
+/// those of other words. Prefetches `upcoming` into the second-level cache, a share at a time, as a burst would stall on
+/// memory.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn last_layers_forward(
     f: Field,
@@ -97,27 +102,35 @@ pub(super) fn last_layers_forward(
 ) {
     let own = x.as_ptr();
     // Words of this block, which are near already, where there is nothing to fetch.
-    let next = upcoming.map(|words| if words.is_empty() { own } else { words.as_ptr() });
-    for (number, (words, w)) in sixteens(t, first, x).enumerate() {
-        for next in next {
-            for line in [0, 8] {
-                _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(SIXTEEN * number + line).cast());
+    let mut next = upcoming.map(|words| if words.is_empty() { own } else { words.as_ptr() });
+    for (piece, first) in x.chunks_mut(PIECE).zip((first..).step_by(PIECE / SIXTEEN)) {
+        for (words, w) in sixteens(t, first, piece) {
+            for next in &mut next {
+                _mm_prefetch::<_MM_HINT_T1>(next.cast());
+                _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(8).cast());
+                *next = next.wrapping_add(SIXTEEN);
+            }
+            let [p0, p1, p2, p3] = [load(&words[0]), load(&words[1]), load(&words[2]), load(&words[3])];
+            let eight = w.eight();
+            let (p0, p2) = butterfly(f, p0, p2, eight);
+            let (p1, p3) = butterfly(f, p1, p3, eight);
+            let (p0, p1) = butterfly(f, p0, p1, w.four(0));
+            let (p2, p3) = butterfly(f, p2, p3, w.four(1));
+            for (place, value) in words.iter_mut().zip([p0, p1, p2, p3]) {
+                store(place, value);
             }
         }
-        let [p0, p1, p2, p3] = [load(&words[0]), load(&words[1]), load(&words[2]), load(&words[3])];
-        let eight = w.eight();
-        let (p0, p2) = butterfly(f, p0, p2, eight);
-        let (p1, p3) = butterfly(f, p1, p3, eight);
-        for (half, (p, r)) in [(p0, p1), (p2, p3)].into_iter().enumerate() {
-            let (p, r) = butterfly(f, p, r, w.four(half));
-            let (x, y) = swap_halves(p, r);
-            let (x, y) = butterfly(f, x, y, w.two(half));
-            let (u, v) = swap_neighbours(x, y);
-            let (u, v) = butterfly(f, u, v, w.one(half));
-            let (x, y) = swap_neighbours(f.reduce(u), f.reduce(v));
-            let (p, r) = swap_halves(x, y);
-            f.store_canonical(&mut words[2 * half], p);
-            f.store_canonical(&mut words[2 * half + 1], r);
+        for (words, w) in sixteens(t, first, piece) {
+            for half in 0..2 {
+                let (x, y) = swap_halves(load(&words[2 * half]), load(&words[2 * half + 1]));
+                let (x, y) = butterfly(f, x, y, w.two(half));
+                let (u, v) = swap_neighbours(x, y);
+                let (u, v) = butterfly(f, u, v, w.one(half));
+                let (x, y) = swap_neighbours(f.reduce(u), f.reduce(v));
+                let (p, r) = swap_halves(x, y);
+                f.store_canonical(&mut words[2 * half], p);
+                f.store_canonical(&mut words[2 * half + 1], r);
+            }
         }
     }
 }
@@ -127,23 +140,30 @@ pub(super) fn last_layers_forward(
 /// and 1.08.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn first_layers_inverse(f: Field, t: &Twiddles, first: usize, x: &mut [u64]) {
-    for (words, w) in sixteens(t, first, x) {
-        let mut v = [f.q; 4];
-        for half in 0..2 {
-            let (x, y) = swap_halves(load_words(&words[2 * half]), load_words(&words[2 * half + 1]));
-            let (u, v1) = swap_neighbours(x, y);
-            // Without `opaque`, horizontal sums and differences.
-            let (u, v1) = butterfly_inverse(f, opaque(u), v1, w.one(half));
-            let (x, y) = swap_neighbours(u, v1);
-            let (x, y) = butterfly_inverse(f, opaque(x), y, w.two(half));
-            let (p, r) = swap_halves(f.reduce(x), y);
-            (v[2 * half], v[2 * half + 1]) = butterfly_inverse(f, p, r, w.four(half));
+    for (piece, first) in x.chunks_mut(PIECE).zip((first..).step_by(PIECE / SIXTEEN)) {
+        for (words, w) in sixteens(t, first, piece) {
+            for half in 0..2 {
+                let (x, y) = swap_halves(load_words(&words[2 * half]), load_words(&words[2 * half + 1]));
+                // Without `opaque`, horizontal sums and differences.
+                let (u, v) = swap_neighbours(x, y);
+                let (u, v) = butterfly_inverse(f, opaque(u), v, w.one(half));
+                let (x, y) = swap_neighbours(u, v);
+                let (x, y) = butterfly_inverse(f, opaque(x), y, w.two(half));
+                let (p, r) = swap_halves(f.reduce(x), y);
+                store(&mut words[2 * half], p);
+                store(&mut words[2 * half + 1], r);
+            }
         }
-        let eight = w.eight();
-        let (p0, p2) = butterfly_inverse(f, v[0], v[2], eight);
-        let (p1, p3) = butterfly_inverse(f, v[1], v[3], eight);
-        for (place, value) in words.iter_mut().zip([f.reduce(p0), p1, p2, p3]) {
-            store(place, value);
+        for (words, w) in sixteens(t, first, piece) {
+            let [p0, p1, p2, p3] = [load(&words[0]), load(&words[1]), load(&words[2]), load(&words[3])];
+            let (p0, p1) = butterfly_inverse(f, p0, p1, w.four(0));
+            let (p2, p3) = butterfly_inverse(f, p2, p3, w.four(1));
+            let eight = w.eight();
+            let (p0, p2) = butterfly_inverse(f, p0, p2, eight);
+            let (p1, p3) = butterfly_inverse(f, p1, p3, eight);
+            for (place, value) in words.iter_mut().zip([f.reduce(p0), p1, p2, p3]) {
+                store(place, value);
+            }
         }
     }
 }
