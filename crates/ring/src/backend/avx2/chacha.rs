@@ -68,7 +68,7 @@ fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32) -> [__m256
 
 /// Chunk `number` of a stream as residues: [`expander::chunk`] and [`expander::accept`].
 #[target_feature(enable = "avx2,fma")]
-fn chunk(
+fn accepted_chunk(
     state: &[u32; 16],
     (seed, id): (&Seed, StreamId),
     m: &Modulus,
@@ -135,6 +135,6 @@ pub(super) fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: 
     debug_assert!(start.is_multiple_of(CHUNK_WORDS));
     let state = expander::initial_state(seed, id, 0);
     for (number, part) in (start / CHUNK_WORDS..).zip(out.as_chunks_mut::<CHUNK_WORDS>().0) {
-        chunk(&state, (seed, id), modulus, number, part);
+        accepted_chunk(&state, (seed, id), modulus, number, part);
     }
 }

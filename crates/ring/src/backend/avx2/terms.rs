@@ -32,13 +32,13 @@ pub(super) fn derive(decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) 
     debug_assert!(applies(decomposer));
     let n = out.len() / decomposer.derived_count();
     let (split, quotients) = out.split_at_mut(out.len() - n);
+    let split = split.as_chunks_mut::<4>().0;
     for (i, place) in quotients.as_chunks_mut::<4>().0.iter_mut().enumerate() {
         let mut sum = _mm256_set1_epi64x(1 << (FRACTION_BITS - 1));
-        let mut derived = split.chunks_exact_mut(n);
+        let mut at = i;
         let mut put = |x: __m256i| {
-            if let Some(row) = derived.next() {
-                store(&mut row.as_chunks_mut().0[i], _mm256_castsi256_pd(x));
-            }
+            store(&mut split[at], _mm256_castsi256_pd(x));
+            at += n / 4;
         };
         for (source, row) in decomposer.sources().iter().zip(rows) {
             let y = _mm256_castpd_si256(load(&row.as_chunks().0[i]));
