@@ -17,6 +17,7 @@
 //! `Q * a * 2^(1 - FRACTION_BITS)` of `Q/2`, `x - Q` or `x + Q`: it is bounded by `Q/2 (1 + a 2^(2 - FRACTION_BITS))`.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::{Modulus, ShoupFactor};
 
@@ -43,6 +44,14 @@ impl ScaledLayout {
     /// Words of a part.
     pub const fn part_words(self) -> usize {
         self.runs * self.words
+    }
+
+    /// The words of a limb of `n` words that part `part` has, run by run.
+    pub fn ranges(self, n: usize, part: usize) -> impl Iterator<Item = Range<usize>> {
+        (0..self.runs).map(move |run| {
+            let start = run * (n / self.runs) + part * self.words;
+            start..start + self.words
+        })
     }
 
     /// The position of word `word` of a limb of `n` words among the scaled residues.

@@ -11,7 +11,7 @@ macro_rules! narrow_kernels {
             if modulus.is_narrow() {
                 ntt::NarrowPlan::new(log_n, modulus, psi)
             } else {
-                Portable.plan_ntt(log_n, modulus, psi)
+                ScalarPlan::new(log_n, modulus, psi, self.scaled_layout(1 << log_n))
             }
         }
 
@@ -24,15 +24,25 @@ macro_rules! narrow_kernels {
         }
     };
     (switching) => {
-        narrow_kernels! {
-            dot: inner_product(
-                m;
-                digits: &[&[u64]],
-                b: &[&[u64]],
-                a: &[UniformRow<'_>],
-                out_b: &mut [u64],
-                out_a: &mut [u64]
-            );
+        fn inner_product(
+            &self,
+            m: &Modulus,
+            digits: &[&[u64]],
+            b: &[&[u64]],
+            a: &[UniformRow<'_>],
+            out_b: &mut [u64],
+            out_a: &mut [u64],
+        ) {
+            if m.is_narrow() {
+                // SAFETY: `self` proves the CPU features; so below.
+                unsafe { dot::inner_product(m, digits, b, a, out_b, out_a) }
+            } else {
+                let expand = |seed: &Seed, id, m: &Modulus, start, out: &mut [u64]| {
+                    // SAFETY: as above.
+                    unsafe { chacha::fill_uniform(seed, id, m, start, out) }
+                };
+                portable::dot::inner_product(m, digits, b, a, (out_b, out_a), expand);
+            }
         }
     };
     ($($module:ident: $kernel:ident($m:ident; $($argument:ident: $type:ty),*);)*) => {

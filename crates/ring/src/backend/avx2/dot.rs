@@ -1,32 +1,35 @@
-//! Sums of products modulo a narrow prime: basis conversion and key inner product.
+//! Sums of products modulo a narrow prime `q < 2^B` of `B` bits: basis conversion and key inner product.
 //!
 //! # Invariant
-//! The high parts of products are summed on the grid of multiples of `2^51`. The accumulator starts at `2^103`, or at
-//! `1.5 * 2^103` if products may be negative. While it stays within `[2^103, 2^104)`, it rounds every fused product to
-//! the grid. Its step `h` is exact, and `l = x y - h` is an exact integer of at most `2^50`. The sum of [`TERMS`] = 6
-//! such `l` is at most `6 * 2^50`.
+//! The high parts of products are summed from a start above `2^52 q` on ([`Sum::starting`]). A step `h` of this sum is
+//! exact, as neighbours differ by less than a factor of 2, and `l = x y - h` is an exact integer: the rounding error of a
+//! fused operation, at most half a unit in the last place of the sum. The product of the sum with `1/q` is above `2^52`,
+//! so it has no fraction, and is the quotient. The start modulo `q`, at most `q/2`, is taken off the low parts.
 //!
-//! * Key rows: `0 <= x y < 2^100`, so six steps stay below `2^103 + 6 * 2^100 + 6 * 2^50 < 2^104`.
-//! * Conversion: terms below `2^50`, constants at most `p/2 < 2^49` in absolute value: six steps move by less than
-//!   `6 * 2^99 + 6 * 2^50 < 2^102`.
-//!
-//! The sum `H` of steps is reduced with the quotient `h = round(H / q)`. In the first case `H < 6 q^2`, in the second
-//! `|H| < 6 * 2^49 q`. In both, `|H/q| < 6 * 2^50 < 2^53`, so its computed value has an error below
-//! `6 * 2^50 * 2^-52 = 1.5`, and `|H - h q| <= 2 q < 2^51` is exact. Adding the low sum gives less than `2^53`, exact.
+//! * Key rows: products are at most `2^50 q`, so [`TERMS`] = 6 of them stay below `2.5 * 2^52 q`. The first four sums are
+//!   below `2^(53+B)`, so `l <= 2^(B-1)`, the last two `l <= 2^B`. The quotient has an error of at most 1.25, and 1 by
+//!   rounding. All together, with a former sum, are below `(4 * 1/2 + 2 + 2.25 + 1/2 + 1/2) 2^B < 2^53`.
+//! * Conversion: terms are below `2^50`, constants at most `q/2` in absolute value. The start is higher by what negative
+//!   constants can take away. So sums stay from `2^52 q` to `1.75 * 2^52 q`, and `l <= 2^(B-1)`. The quotient has an error
+//!   of at most 0.88, and 1/2 by rounding. The term of the quotient is taken around its mean, so it is at most
+//!   [`SOURCES`]`/2 = 6`, and its product at most `3 q`. All together are at most
+//!   `(6 * 1/2 + 1.38 + 1/2 + 3) 2^B < 2^53`. Other groups add the former sum instead of the quotient.
 
+use alloc::vec::Vec;
 use core::arch::x86_64::*;
+use core::ops::Range;
 
 use super::chacha;
-use super::residues::{Field, Words, load_words, store, store_words};
+use super::residues::{Field, Words, load, load_words, load_words_less, store};
 use crate::Modulus;
 use crate::backend::UniformRow;
-use crate::conversion::Column;
-use crate::randomness::expander::{self, CHUNK_WORDS};
+use crate::conversion::{Column, ScaledLayout, ScaledPart};
+use crate::randomness::expander::CHUNK_WORDS;
 
 /// Products between reductions.
 const TERMS: usize = 6;
-/// `2^103`.
-const GRID: f64 = 10_141_204_801_825_835_211_973_625_643_008.0;
+/// With more source primes, the quotient is a term as the others.
+const SOURCES: usize = 12;
 
 /// A sum of at most [`TERMS`] products.
 #[derive(Clone, Copy)]
@@ -36,10 +39,18 @@ struct Sum {
 }
 
 impl Sum {
+    /// The sum of no products, which can go down by `2^50 below`, plus `offset`. It is at least 16 above `2^52` in units
+    /// of `q`, more than six roundings and that of the quotient take away.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn new(start: __m256d) -> Self {
-        Self { high: start, low: _mm256_setzero_pd() }
+    fn starting(m: &Modulus, below: u64, offset: u64) -> Self {
+        // An integer below 2^53.
+        let start = 4 * m.value() + 16 + below;
+        let low = m.sub(offset, m.mul(m.reduce(start), m.reduce(1 << 50)));
+        Self {
+            high: _mm256_set1_pd(start as f64 * (1u64 << 50) as f64),
+            low: _mm256_set1_pd(m.centered(low) as f64),
+        }
     }
 
     #[inline]
@@ -51,42 +62,100 @@ impl Sum {
         self.high = next;
     }
 
-    /// The sum modulo `q`, at most `(1/2 + 2^-9) q`.
+    /// The sum modulo `q`, below `2^53`.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    fn reduce(self, f: Field, start: __m256d) -> __m256d {
-        let sum = _mm256_sub_pd(self.high, start);
-        let h = _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(_mm256_mul_pd(
-            sum, f.inverse,
-        ));
-        f.reduce(_mm256_add_pd(_mm256_fnmadd_pd(h, f.q, sum), self.low))
+    fn value(self, f: Field) -> __m256d {
+        let h = _mm256_mul_pd(self.high, f.inverse);
+        let sum = _mm256_add_pd(_mm256_fnmadd_pd(h, f.q, self.high), self.low);
+        debug_assert!({
+            let largest = _mm256_set1_pd((1u64 << 53) as f64);
+            let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), sum);
+            _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(size, largest)) == 0xF
+        });
+        sum
     }
 }
 
-/// Inner product of terms with a column: doubles of at most `(1/2 + 2^-9) q`.
+/// The inner product of a part's terms with a column: doubles of at most `(1/2 + 2^-9) q`, in the part's places.
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn convert(column: &Column, terms: &[&[u64]], out: &mut [u64]) {
-    let m = &column.modulus;
-    let f = Field::new(m);
-    let start = _mm256_set1_pd(1.5 * GRID);
-    for (first, constants) in (0..).step_by(TERMS).zip(column.constants.chunks(TERMS)) {
-        let begin = first == 0;
-        let mut factors = [_mm256_setzero_pd(); TERMS];
-        let mut chunks: [&[Words]; TERMS] = [&[]; TERMS];
-        for (j, &c) in constants.iter().enumerate() {
-            factors[j] = _mm256_set1_pd(m.centered(c) as f64);
-            chunks[j] = terms[first + j].as_chunks::<4>().0;
+pub(super) fn convert(column: &Column, part: ScaledPart<'_>, layout: ScaledLayout, out: &mut [u64]) {
+    let terms: Vec<&[u64]> = part.terms().collect();
+    let count = if part.sources.len() > SOURCES { terms.len() } else { terms.len() - 1 };
+    let quotients =
+        terms.get(count).map(|&words| (words, column.constants[count], part.sources.len() as u64));
+    for first in (0..count).step_by(TERMS) {
+        let range = first..count.min(first + TERMS);
+        let (constants, rows) = (&column.constants[range.clone()], &terms[range]);
+        let group =
+            Group { m: &column.modulus, constants, rows, quotients: quotients.filter(|_| first == 0) };
+        let places = layout.ranges(out.len(), part.part);
+        match (group.rows.len(), first == 0) {
+            (1, true) => group.sum::<1, true>(places, out),
+            (2, true) => group.sum::<2, true>(places, out),
+            (3, true) => group.sum::<3, true>(places, out),
+            (4, true) => group.sum::<4, true>(places, out),
+            (5, true) => group.sum::<5, true>(places, out),
+            (_, true) => group.sum::<TERMS, true>(places, out),
+            (1, false) => group.sum::<1, false>(places, out),
+            (2, false) => group.sum::<2, false>(places, out),
+            (3, false) => group.sum::<3, false>(places, out),
+            (4, false) => group.sum::<4, false>(places, out),
+            (5, false) => group.sum::<5, false>(places, out),
+            (_, false) => group.sum::<TERMS, false>(places, out),
         }
-        for (i, place) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            let mut sum = Sum::new(start);
-            for (row, &factor) in chunks.iter().zip(&factors).take(constants.len()) {
-                sum.add(load_words(&row[i]), factor);
+    }
+}
+
+/// Terms that are summed without a reduction.
+struct Group<'t> {
+    m: &'t Modulus,
+    constants: &'t [u64],
+    rows: &'t [&'t [u64]],
+    /// The quotients, their constant, and the largest of them.
+    quotients: Option<(&'t [u64], u64, u64)>,
+}
+
+impl Group<'_> {
+    /// The sums of `J` terms, in `places` of `out`. `BEGIN` tells that they are the first, not added to `out`.
+    #[target_feature(enable = "avx2,fma")]
+    fn sum<const J: usize, const BEGIN: bool>(
+        &self,
+        places: impl Iterator<Item = Range<usize>>,
+        out: &mut [u64],
+    ) {
+        let (m, f) = (self.m, Field::new(self.m));
+        let (mut below, mut factors, mut rows) = (0, [f.q; J], [out.as_ptr().cast(); J]);
+        for j in 0..J {
+            let c = m.centered(self.constants[j]);
+            below += c.min(0).unsigned_abs();
+            factors[j] = _mm256_set1_pd(c as f64);
+            rows[j] = self.rows[j].as_ptr().cast::<Words>();
+        }
+        let (mut offset, mut quotients, mut factor, mut mean) = (0, out.as_ptr().cast(), f.q, 0);
+        if let Some((words, constant, largest)) = self.quotients {
+            mean = largest / 2;
+            (quotients, factor) =
+                (words.as_ptr().cast::<Words>(), _mm256_set1_pd(m.centered(constant) as f64));
+            offset = m.mul(m.reduce(mean), constant);
+        }
+        let (start, centred) = (Sum::starting(m, below, offset), self.quotients.is_some());
+        let mut at = 0..self.rows[0].len() / 4;
+        for places in places {
+            for (place, i) in out[places].as_chunks_mut::<4>().0.iter_mut().zip(&mut at) {
+                let mut sum = start;
+                if BEGIN && centred {
+                    // SAFETY: `i` counts the words of a part, which every row has; so below.
+                    let quotient = load_words_less(unsafe { &*quotients.add(i) }, mean);
+                    sum.low = _mm256_fmadd_pd(quotient, factor, sum.low);
+                }
+                for j in 0..J {
+                    // SAFETY: as above.
+                    sum.add(load_words(unsafe { &*rows[j].add(i) }), factors[j]);
+                }
+                let value = sum.value(f);
+                store(place, f.reduce(if BEGIN { value } else { _mm256_add_pd(value, load(place)) }));
             }
-            let mut value = sum.reduce(f, start);
-            if !begin {
-                value = f.reduce(_mm256_add_pd(value, super::residues::load(place)));
-            }
-            store(place, value);
         }
     }
 }
@@ -101,51 +170,78 @@ pub(super) fn inner_product(
     out_b: &mut [u64],
     out_a: &mut [u64],
 ) {
-    let f = Field::new(m);
-    let start = _mm256_set1_pd(GRID);
+    let start = Sum::starting(m, 0, 0);
     let mut expanded = [[0; CHUNK_WORDS]; TERMS];
-    for (number, (part_b, part_a)) in
-        out_b.chunks_exact_mut(CHUNK_WORDS).zip(out_a.chunks_exact_mut(CHUNK_WORDS)).enumerate()
-    {
-        let range = number * CHUNK_WORDS..(number + 1) * CHUNK_WORDS;
+    let parts = out_b.as_chunks_mut::<CHUNK_WORDS>().0.iter_mut().zip(out_a.as_chunks_mut().0);
+    for (number, (part_b, part_a)) in parts.enumerate() {
         for first in (0..digits.len()).step_by(TERMS) {
             let count = TERMS.min(digits.len() - first);
-            let (begin, end) = (first == 0, first + count == digits.len());
             for (row, words) in a[first..first + count].iter().zip(&mut expanded) {
                 if let UniformRow::Seeded(seed, id, start) = row {
-                    let number = start / CHUNK_WORDS + number;
-                    chacha::chunk(&expander::initial_state(seed, *id, 0), number as u32, words);
-                    chacha::accept(seed, *id, m, number, words);
+                    chacha::fill_uniform(seed, *id, m, start + number * CHUNK_WORDS, words);
                 }
             }
-            let mut rows: [[&[Words]; 3]; TERMS] = [[&[]; 3]; TERMS];
-            for (j, row) in rows.iter_mut().enumerate().take(count) {
-                let uniform = match &a[first + j] {
-                    UniformRow::Stored(words) => &words[range.clone()],
-                    UniformRow::Seeded(..) => &expanded[j][..],
+            let row = |j: usize| {
+                let uniform = match a[first + j] {
+                    UniformRow::Stored(words) => chunk(words, number),
+                    UniformRow::Seeded(..) => &expanded[j],
                 };
-                let slices = [&digits[first + j][range.clone()], &b[first + j][range.clone()], uniform];
-                *row = slices.map(|words| words.as_chunks::<4>().0);
+                [chunk(digits[first + j], number), chunk(b[first + j], number), uniform]
+            };
+            let ends = (first == 0, first + count == digits.len());
+            match count {
+                1 => sum_group::<1>(m, start, ends, row, part_b, part_a),
+                2 => sum_group::<2>(m, start, ends, row, part_b, part_a),
+                3 => sum_group::<3>(m, start, ends, row, part_b, part_a),
+                4 => sum_group::<4>(m, start, ends, row, part_b, part_a),
+                5 => sum_group::<5>(m, start, ends, row, part_b, part_a),
+                _ => sum_group::<TERMS>(m, start, ends, row, part_b, part_a),
             }
-            let places = part_b.as_chunks_mut::<4>().0.iter_mut().zip(part_a.as_chunks_mut::<4>().0);
-            for (i, (place_b, place_a)) in places.enumerate() {
-                let (mut sum_b, mut sum_a) = (Sum::new(start), Sum::new(start));
-                for [digit, b, a] in &rows[..count] {
-                    let digit = load_words(&digit[i]);
-                    sum_b.add(digit, load_words(&b[i]));
-                    sum_a.add(digit, load_words(&a[i]));
-                }
-                for (place, sum) in [(place_b, sum_b), (place_a, sum_a)] {
-                    let mut value = sum.reduce(f, start);
-                    if !begin {
-                        value = f.reduce(_mm256_add_pd(value, super::residues::load(place)));
-                    }
-                    if end {
-                        store_words(place, f.make_positive(value));
-                    } else {
-                        store(place, value);
-                    }
-                }
+        }
+    }
+}
+
+type Chunk = [u64; CHUNK_WORDS];
+
+/// Chunk `number` of a limb.
+fn chunk(limb: &[u64], number: usize) -> &Chunk {
+    &limb.as_chunks().0[number]
+}
+
+/// Adds `J` digits times their two rows; `ends` tells whether they are the first and the last ones.
+#[target_feature(enable = "avx2,fma")]
+fn sum_group<'a, const J: usize>(
+    m: &Modulus,
+    start: Sum,
+    (begin, end): (bool, bool),
+    row: impl Fn(usize) -> [&'a Chunk; 3],
+    part_b: &mut Chunk,
+    part_a: &mut Chunk,
+) {
+    let f = Field::new(m);
+    let mut rows = [[part_b.as_ptr().cast::<Words>(); 3]; J];
+    for (j, pointers) in rows.iter_mut().enumerate() {
+        *pointers = row(j).map(|words| words.as_ptr().cast());
+    }
+    let (b, a) = (part_b.as_chunks_mut::<4>().0, part_a.as_chunks_mut::<4>().0);
+    for i in 0..CHUNK_WORDS / 4 {
+        let (mut sum_b, mut sum_a) = (start, start);
+        for row in &rows {
+            // SAFETY: every row is a chunk, as are the outputs.
+            let [digit, b, a] = row.map(|row| unsafe { load_words(&*row.add(i)) });
+            sum_b.add(digit, b);
+            sum_a.add(digit, a);
+        }
+        for (place, sum) in [(&mut b[i], sum_b), (&mut a[i], sum_a)] {
+            let mut value = sum.value(f);
+            if !begin {
+                value = _mm256_add_pd(value, load(place));
+            }
+            value = f.reduce(value);
+            if end {
+                f.store_canonical(place, value);
+            } else {
+                store(place, value);
             }
         }
     }

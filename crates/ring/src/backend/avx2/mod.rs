@@ -14,12 +14,14 @@ use alloc::boxed::Box;
 
 use super::methods::{methods, proven};
 use super::narrow_kernels::narrow_kernels;
-use super::portable::Portable;
+use super::portable::ntt::ScalarPlan;
+use super::portable::{self, Portable};
 use super::{
     Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Quotient, Sampling, UniformRow,
     require_planes, require_planes_mut,
 };
-use crate::{Modulus, ShoupFactor};
+use crate::conversion::ScaledLayout;
+use crate::{Modulus, Seed, ShoupFactor};
 
 /// Kernels for CPUs with AVX2 and FMA.
 ///
@@ -55,18 +57,21 @@ impl Kernels for Avx2 {
         sub_assign(self, m, a, b) => proven!(pointwise::sub_assign(m, a, b));
         neg_assign(self, m, a) => proven!(pointwise::neg_assign(m, a));
         lift_small(self, m, values, out) => proven!(pointwise::lift_small(m, values, out));
-        // Loads and stores: already as fast as memory in the portable form.
-        permute(self, automorphism, input, out) => Portable.permute(automorphism, input, out);
+        permute(self, automorphism, input, out) => proven!(pointwise::permute(automorphism, input, out));
     }
 }
 
 impl KeySwitching for Avx2 {
     narrow_kernels!(switching);
 
+    fn scaled_layout(&self, n: usize) -> ScaledLayout {
+        ntt::scaled_layout(n)
+    }
+
     methods! {
         derive_terms(self, decomposer, rows, out) => {
             if terms::applies(decomposer) {
-                proven!(terms::quotients(decomposer, rows, out));
+                proven!(terms::derive(decomposer, rows, out));
             } else {
                 Portable.derive_terms(decomposer, rows, out);
             }

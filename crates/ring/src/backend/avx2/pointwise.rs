@@ -2,9 +2,9 @@
 
 use core::arch::x86_64::*;
 
-use super::residues::{Field, Words, load_words, store_words};
+use super::residues::{Field, Words, load_words};
 use crate::backend::Quotient;
-use crate::{Modulus, ShoupFactor};
+use crate::{Automorphism, Modulus, ShoupFactor};
 
 fn fours(words: &[u64]) -> &[Words] {
     words.as_chunks::<4>().0
@@ -74,7 +74,7 @@ pub(super) fn lift_small(m: &Modulus, values: &[i64], out: &mut [u64]) {
 pub(super) fn mul(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     let f = Field::new(m);
     for ((x, y), place) in fours(a).iter().zip(fours(b)).zip(fours_mut(out)) {
-        store_words(place, f.make_positive(f.mul_variable(load_words(x), load_words(y))));
+        f.store_canonical(place, f.mul_variable(load_words(x), load_words(y)));
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn mul_add_assign(m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64])
     for ((x, y), place) in fours(a).iter().zip(fours(b)).zip(fours_mut(acc)) {
         // In (-q, 2q) before the reduction.
         let sum = _mm256_add_pd(f.mul_variable(load_words(x), load_words(y)), load_words(place));
-        store_words(place, f.make_positive(f.reduce(sum)));
+        f.store_canonical(place, f.reduce(sum));
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn mul_scalar_assign(m: &Modulus, a: &mut [u64], w: ShoupFactor) {
     let (f, w) = (Field::new(m), Field::factor(m, w.value));
     for x in fours_mut(a) {
         let product = f.mul(load_words(x), w);
-        store_words(x, f.make_positive(product));
+        f.store_canonical(x, product);
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn mul_scalar_add_assign(m: &Modulus, acc: &mut [u64], a: &[u64], w: 
     let (f, w) = (Field::new(m), Field::factor(m, w.value));
     for (x, place) in fours(a).iter().zip(fours_mut(acc)) {
         let sum = _mm256_add_pd(f.mul(load_words(x), w), load_words(place));
-        store_words(place, f.make_positive(f.reduce(sum)));
+        f.store_canonical(place, f.reduce(sum));
     }
 }
 
@@ -121,6 +121,27 @@ pub(super) fn quotient(m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
             let addend = addend_w.map_or(addend, |w| f.mul(addend, w));
             value = f.reduce(_mm256_add_pd(value, addend));
         }
-        store_words(place, f.make_positive(value));
+        f.store_canonical(place, value);
+    }
+}
+
+/// [`permute`](crate::backend::portable::kernels::permute): both halves of eight words are permuted, and each word is
+/// taken from one of them.
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn permute(automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
+    let shifts = _mm256_setr_epi32(0, 0, 3, 3, 6, 6, 9, 9);
+    let parity = _mm256_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1);
+    let (eights, tables) = (input.as_chunks::<8>().0, automorphism.groups.iter().zip(&automorphism.lanes));
+    for (places, (&group, &lanes)) in out.as_chunks_mut::<8>().0.iter_mut().zip(tables) {
+        let source = fours(&eights[group as usize]);
+        let (low, high) = (load_integers(&source[0]), load_integers(&source[1]));
+        for (half, place) in fours_mut(places).iter_mut().enumerate() {
+            // The number of a word in three bits, above them those of others.
+            let word = _mm256_srlv_epi32(_mm256_set1_epi32((lanes >> (12 * half)).cast_signed()), shifts);
+            let index = _mm256_or_si256(_mm256_slli_epi32::<1>(word), parity);
+            let from = [low, high].map(|half| _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(half, index)));
+            let above = _mm256_castsi256_ps(_mm256_slli_epi32::<29>(word));
+            store_integers(place, _mm256_castps_si256(_mm256_blendv_ps(from[0], from[1], above)));
+        }
     }
 }

@@ -15,11 +15,12 @@ use alloc::boxed::Box;
 
 use super::methods::{methods, proven};
 use super::narrow_kernels::narrow_kernels;
-use super::portable::Portable;
+use super::portable::ntt::ScalarPlan;
+use super::portable::{self, Portable};
 use super::{
     Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Quotient, Sampling, UniformRow,
 };
-use crate::{Modulus, ShoupFactor};
+use crate::{Modulus, Seed, ShoupFactor};
 
 /// Kernels for 64-bit ARM CPUs with NEON.
 ///

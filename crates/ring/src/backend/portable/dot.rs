@@ -6,7 +6,7 @@ use core::array::from_fn;
 use super::kernels::canonical;
 use crate::backend::UniformRow;
 use crate::conversion::Column;
-use crate::randomness::expander::{self, CHUNK_WORDS};
+use crate::randomness::expander::CHUNK_WORDS;
 use crate::{Modulus, Seed, StreamId};
 
 /// Products summed in registers.
@@ -178,46 +178,29 @@ fn dot_chunk<'a>(
     );
 }
 
-/// The source of the rows of a key's uniform half, chunk by chunk.
-#[expect(clippy::large_enum_variant, reason = "one per digit, made once per limb")]
-enum Source<'a> {
-    Stored(&'a [u64]),
-    Expanded { seed: &'a Seed, id: StreamId, first: usize, state: [u32; 16], words: Chunk },
-}
-
+/// Both halves of a key inner product. `expand` makes the words of a stream from a word on.
 pub(crate) fn inner_product(
     m: &Modulus,
     digits: &[&[u64]],
     b: &[&[u64]],
     a: &[UniformRow<'_>],
-    out_b: &mut [u64],
-    out_a: &mut [u64],
+    (out_b, out_a): (&mut [u64], &mut [u64]),
+    expand: impl Fn(&Seed, StreamId, &Modulus, usize, &mut [u64]),
 ) {
     debug_assert!(digits.len() == b.len() && digits.len() == a.len());
     let barrett = LazyBarrett::new(m);
-    let mut sources: Vec<Source<'_>> = a
-        .iter()
-        .map(|row| match *row {
-            UniformRow::Stored(words) => Source::Stored(words),
-            UniformRow::Seeded(seed, id, first) => {
-                let state = expander::initial_state(seed, id, 0);
-                Source::Expanded { seed, id, first, state, words: [0; CHUNK_WORDS] }
-            }
-        })
-        .collect();
+    let mut expanded: Vec<Chunk> = alloc::vec![[0; CHUNK_WORDS]; a.len()];
     let parts = out_b.as_chunks_mut().0.iter_mut().zip(out_a.as_chunks_mut().0);
     for (number, (part_b, part_a)) in parts.enumerate() {
-        for source in &mut sources {
-            if let Source::Expanded { seed, id, first, state, words } = source {
-                let start = *first + number * CHUNK_WORDS;
-                expander::chunk(state, (start / CHUNK_WORDS) as u32, words);
-                expander::accept(seed, *id, m, start, words);
+        for (row, words) in a.iter().zip(&mut expanded) {
+            if let UniformRow::Seeded(seed, id, first) = row {
+                expand(seed, *id, m, first + number * CHUNK_WORDS, words);
             }
         }
         dot_chunk(m, &barrett, digits, |j| chunk(b[j], number), number, part_b);
-        let row = |j: usize| match &sources[j] {
-            Source::Stored(words) => chunk(words, number),
-            Source::Expanded { words, .. } => words,
+        let row = |j: usize| match a[j] {
+            UniformRow::Stored(words) => chunk(words, number),
+            UniformRow::Seeded(..) => &expanded[j],
         };
         dot_chunk(m, &barrett, digits, row, number, part_a);
     }

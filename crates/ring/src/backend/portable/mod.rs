@@ -1,6 +1,6 @@
 //! Plain Rust, on any target: the reference for the other back ends.
 
-mod dot;
+pub(crate) mod dot;
 pub(crate) mod kernels;
 pub(crate) mod ntt;
 pub(crate) mod planes;
@@ -26,7 +26,7 @@ impl Backend for Portable {
 
 impl Kernels for Portable {
     fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
-        ntt::ScalarPlan::new(log_n, modulus, psi)
+        ntt::ScalarPlan::new(log_n, modulus, psi, self.scaled_layout(1 << log_n))
     }
 
     methods! {
@@ -48,7 +48,7 @@ impl KeySwitching for Portable {
     methods! {
         derive_terms(self, decomposer, rows, out) => kernels::derive_terms(decomposer, rows, out);
         inner_product(self, m, digits, b, a, out_b, out_a) =>
-            dot::inner_product(m, digits, b, a, out_b, out_a);
+            dot::inner_product(m, digits, b, a, (out_b, out_a), expander::fill_uniform);
     }
 }
 

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use super::dot;
 use super::kernels::{self, canonical};
 use crate::backend::NttPlan;
-use crate::conversion::{Column, ScaledPart};
+use crate::conversion::{Column, ScaledLayout, ScaledPart};
 use crate::{Modulus, ShoupFactor};
 
 /// Primes of at most this width need no reduction between layers.
@@ -31,6 +31,8 @@ pub(crate) struct ScalarPlan {
     inverse: Vec<ShoupFactor>,
     /// `N^-1`.
     scale: ShoupFactor,
+    /// The order of scaled residues.
+    layout: ScaledLayout,
 }
 
 /// `base^brv(i)` for `i < n`.
@@ -46,7 +48,7 @@ pub(crate) fn reversed_powers(m: &Modulus, log_n: u32, base: u64) -> Vec<u64> {
 }
 
 impl ScalarPlan {
-    pub(crate) fn new(log_n: u32, modulus: &Modulus, psi: u64) -> Box<Self> {
+    pub(crate) fn new(log_n: u32, modulus: &Modulus, psi: u64, layout: ScaledLayout) -> Box<Self> {
         let shoup = |values: Vec<u64>| values.into_iter().map(|v| modulus.shoup(v)).collect::<Vec<_>>();
         let n_inverse = modulus.inv(1 << log_n);
         let mut inverse = reversed_powers(modulus, log_n, modulus.inv(psi));
@@ -56,6 +58,7 @@ impl ScalarPlan {
             forward: shoup(reversed_powers(modulus, log_n, psi)),
             inverse: shoup(inverse),
             scale: modulus.shoup(n_inverse),
+            layout,
         })
     }
 
@@ -136,12 +139,22 @@ impl NttPlan for ScalarPlan {
 
     fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
         self.inverse(limb);
-        row.iter_mut().zip(limb).for_each(|(y, x)| *y = self.modulus.mul_shoup(*x, factor));
+        let ScaledLayout { words, .. } = self.layout;
+        for (part, places) in row.chunks_exact_mut(self.layout.part_words()).enumerate() {
+            for (range, place) in self.layout.ranges(limb.len(), part).zip(places.chunks_exact_mut(words)) {
+                place.iter_mut().zip(&limb[range]).for_each(|(y, &x)| *y = self.modulus.mul_shoup(x, factor));
+            }
+        }
     }
 
     fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
         let terms: Vec<&[u64]> = part.terms().collect();
-        dot::convert(column, &terms, &mut out[part.part * part.words..(part.part + 1) * part.words]);
+        let mut words = alloc::vec![0; part.words];
+        dot::convert(column, &terms, &mut words);
+        let ranges = self.layout.ranges(out.len(), part.part);
+        for (range, words) in ranges.zip(words.chunks_exact(self.layout.words)) {
+            out[range].copy_from_slice(words);
+        }
     }
 
     fn blocks(&self) -> usize {
