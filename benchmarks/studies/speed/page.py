@@ -35,6 +35,8 @@ RECORDS = {
     "BATCHES": "*-speed-batches/networks.jsonl",
     "JOINED_8": "*-speed-joined/within_8gb.jsonl",
     "JOINED": "*-speed-joined/networks.jsonl",
+    "RUN_APART": "*-speed-joined/run_apart.jsonl",
+    "RUN_TOGETHER": "*-speed-joined/run_joined.jsonl",
     "PEERS": "*-speed-peers/rotations.jsonl",
     "THREADS": "*-speed-threads/bootstraps.jsonl",
     "LENET": "*-speed-lenet/networks.jsonl",
@@ -42,7 +44,7 @@ RECORDS = {
 }
 """Names of records in the text: of bootstraps; of programs and bootstraps that were planned with the former
 preset of 12 levels and with the one that replaced it; of batches that were planned without pairs and with,
-within 8 GB and without a limit, and the same with joined halves; of operations beside peers; of bootstraps on
+within 8 GB and without a limit, and the same with joined halves; of encrypted batches without these and with; of operations beside peers; of bootstraps on
 one and two threads; of a LeNet by batch; and of the steps before a run."""
 
 
@@ -53,7 +55,7 @@ def last_records(folder: Path) -> dict[str, Path]:
 
 def page(records: Mapping[str, Path]) -> str:
     """Return the page with the figures of the records."""
-    rows, planned, limited, batches, joined_limited, joined, peers, threads, lenet, setup = (
+    rows, planned, limited, batches, joined_limited, joined, apart, together, peers, threads, lenet, setup = (
         [json.loads(line) for line in records[name].read_text(encoding="utf-8").splitlines()]
         for name in RECORDS
     )
@@ -68,6 +70,7 @@ def page(records: Mapping[str, Path]) -> str:
         "batches": planned_programs(batches),
         "joined": planned_programs([*batches, *joined]),
         "joined limited": planned_programs([*limited, *joined_limited]),
+        "joined runs": joined_runs(apart, together),
         "peers": beside_lattigo(peers),
         "threads": by_threads(threads),
         "lenet": by_batch(lenet),
@@ -78,6 +81,25 @@ def page(records: Mapping[str, Path]) -> str:
     for name, path in records.items():
         text = text.replace(name, f"../../benchmarks/record/{path.parent.name}/{path.name}")
     return wrapped(text)
+
+
+def joined_runs(*runs: Sequence[Row]) -> list[str]:
+    """Return the table of encrypted batches without joined halves and with."""
+    cells = []
+    for halves, rows in zip(("apart", "joined"), runs, strict=True):
+        run, images = rows[0]["run"], rows[1:]
+        cells.append(
+            [
+                halves,
+                f"{median(row['seconds'] for row in images):.2f}",
+                f"{median(row['processor_s'] for row in images):.2f}",
+                f"{run['key_file_bytes'] / 1e9:.2f} GB",
+                f"{max(row['peak_bytes'] for row in images) / 1e9:.2f} GB",
+                f"{images[0]['sent_bytes'] / 1e6:.2f} MB",
+            ]
+        )
+    head = ["halves", "s an image", "processor time, s", "keys sent", "peak", "sent an image"]
+    return markdown(head, cells)
 
 
 def key(row: Row) -> Key:
