@@ -3,8 +3,8 @@ import { countValues } from "./server.js";
 
 /**
  * The places of a tensor's values. Value i of sample b is number `start[i] + b + k * stride` of all ciphertexts, each
- * of `size` numbers, for every `b < batch` and `k < repeat`. Of 2 `parts`, the second half of the samples is in the second
- * half of the ciphertexts, where the first half is in the others.
+ * of `size` numbers, for every `b < batch` and `k < repeat`. Of 2 `parts`, the second half of the samples is in the
+ * second half of the ciphertexts, where the first half is in the others.
  */
 export interface Places {
   readonly shape: readonly number[];
