@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,16 @@ def directories() -> dict[str, bytes]:
     return {"one": shards[0], "two": b"".join(shards), "empty": plain.to_bytes(), "thin": thin.to_bytes()}
 
 
+def manifests() -> dict[str, bytes]:
+    """Return manifests of models for each kind of client, and of samples in two parts."""
+    full = make_full(2).manifest
+    entering, leaving = (replace(end.places, ciphertexts=2, parts=2) for end in (full.input, full.output))
+    joined = replace(
+        full, input=replace(full.input, places=entering), output=replace(full.output, places=leaving)
+    )
+    return {"thin": make_thin().manifest.encoded, "full": full.encoded, "joined": joined.encoded}
+
+
 def seeds() -> dict[str, dict[str, bytes]]:
     """Return the seeds by reader and name."""
     layout = ArrayLayout.of(
@@ -334,7 +345,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
     accounts = {"format": "keywright-accounts-1", "tenants": {"a": ["0" * 64], "b": ["1" * 64, "f" * 64]}}
     return {
         "program": {name: stored(partial(compiler.save, program)) for name, program in programs().items()},
-        "manifest": {"thin": make_thin().manifest.encoded, "full": make_full(2).manifest.encoded},
+        "manifest": manifests(),
         "model_description": {"thin": description()},
         "plan": plans(),
         "workload": {"everything": workload().to_json().encode()},

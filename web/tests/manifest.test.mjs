@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { root } from "./parameters.mjs";
 
-const { readManifest } = await import(new URL("target/web/client/dist/manifest.js", root).href);
+const { pack, readManifest } = await import(new URL("target/web/client/dist/manifest.js", root).href);
 const places = { shape: [2], batch: 1, ciphertexts: 1, size: 4, start: [0, 1], repeat: 1, stride: 1 };
 const entry = {
   format: "keywright-manifest", version: 4, name: "two numbers", packing: "coefficients", client: "AA==", parameters: "AA==",
@@ -19,6 +19,34 @@ test("the range of inputs and their divisor are read", async () => {
   assert.deepEqual((await read({ input_range: [-0.25, 0.25], divisor: 0.25 })).inputRange, [-0.25, 0.25]);
 });
 
+test("every sample's places hold the sample, also in a second part", async () => {
+  // Rows as of `test_layouts_and_places_of_two_parts` of the Python package.
+  const joined = { shape: [2], batch: 4, ciphertexts: 2, size: 16, start: [0, 4], repeat: 2, stride: 8, parts: 2 };
+  const both = { version: 9, input: joined, output: joined };
+  const { input, output } = await read(both);
+  assert.deepEqual([input, output], [joined, joined]);
+  const row = [5, 5, 0, 0, 6, 6, 0, 0];
+  assert.deepEqual([...pack(input, [5, 6])], [...row, ...row, ...row, ...row]);
+  assert.deepEqual([...pack((await read({})).input, [5, 6])], [5, 6, 0, 0]);
+  assert.equal((await read({ version: 9 })).input.parts, 1);
+  for (const wrong of [
+    { parts: 0 }, { parts: 3 }, { parts: 4 }, { parts: "2" }, { parts: null }, { parts: 1.5 }, { batch: 3 }, { batch: 64 },
+    { ciphertexts: 1 }, { ciphertexts: 3 }, { start: [0, 7] }, { start: [0, -1] }, { parts: 1, start: [0, 21] },
+  ]) {
+    const refused = read({ ...both, input: { ...joined, ...wrong } });
+    await assert.rejects(refused, ({ code, message }) => code === "manifest" && /input/.test(message), JSON.stringify(wrong));
+  }
+  await assert.rejects(read({ ...both, output: { ...joined, parts: 1 } }), ({ code }) => code === "manifest");
+});
+
+test("steps of Python clients are refused in every version", async () => {
+  for (const name of ["normalised", "first_steps", "binning", "bits"]) {
+    for (const version of [4, 9]) {
+      await assert.rejects(read({ version, [name]: [] }), ({ code, message }) => code === "manifest" && message.includes(name));
+    }
+  }
+});
+
 test("more values than any manifest has are refused before they are parsed", async () => {
   await assert.rejects(read({ more: Array(1 << 20).fill([]) }), ({ code, message }) => code === "manifest" && /values/.test(message));
   assert.equal((await read({ more: Array(1 << 18).fill([]) })).name, "two numbers");
@@ -26,7 +54,7 @@ test("more values than any manifest has are refused before they are parsed", asy
 
 test("a range that is none, or whose quotients are above 1, is refused", async () => {
   for (const change of [
-    { version: 3 }, { divisor: 3 }, { divisor: 0 }, { divisor: "8" }, { divisor: 4 }, { input_range: null }, { input_range: [1] },
+    { version: 3 }, { version: 5 }, { version: 8 }, { version: 10 }, { version: "9" }, { divisor: 3 }, { divisor: 0 }, { divisor: "8" }, { divisor: 4 }, { input_range: null }, { input_range: [1] },
     { input_range: [1, 1] }, { input_range: [2, 1] }, { input_range: [-4, 7, 8] }, { input_range: ["-4", 7] }, { input_range: [-9, 7] },
   ]) {
     await assert.rejects(read(change), ({ code }) => code === "manifest", JSON.stringify(change));

@@ -3,7 +3,8 @@ import { countValues } from "./server.js";
 
 /**
  * The places of a tensor's values. Value i of sample b is number `start[i] + b + k * stride` of all ciphertexts, each
- * of `size` numbers, for every `b < batch` and `k < repeat`.
+ * of `size` numbers, for every `b < batch` and `k < repeat`. Of 2 `parts`, the second half of the samples is in the
+ * second half of the ciphertexts, where the first half is in the others.
  */
 export interface Places {
   readonly shape: readonly number[];
@@ -13,6 +14,7 @@ export interface Places {
   readonly start: readonly number[];
   readonly repeat: number;
   readonly stride: number;
+  readonly parts: number;
 }
 
 /** The inputs and outputs of a served model. */
@@ -52,7 +54,10 @@ export interface Manifest {
   readonly insecure: boolean;
 }
 
-const VERSION = 4;
+/** Of manifests with one part of samples, and with two. */
+const VERSIONS: readonly unknown[] = [4, 9];
+/** Entries for steps of Python clients, which manifests of version 9 may have. */
+const STEPS = ["normalised", "first_steps", "binning", "bits"];
 /** Ciphertexts declare so many times the larger end of the range, rounded up to a power of two. */
 const MARGIN = 2;
 const MAX_LEVEL = 63;
@@ -82,9 +87,11 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     throw refused("it is not JSON; is this the address of keywright serve?");
   }
   const entry = record(json, "the manifest");
-  if (entry["format"] !== "keywright-manifest" || entry["version"] !== VERSION) {
-    throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, version ${VERSION}`);
+  if (entry["format"] !== "keywright-manifest" || !VERSIONS.includes(entry["version"])) {
+    throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, versions ${VERSIONS.join(" and ")}`);
   }
+  const step = STEPS.find((name) => name in entry);
+  if (step !== undefined) throw refused(`it has the entry ${step}, a step of Python clients`);
   const packing = entry["packing"];
   if (packing !== "coefficients" && packing !== "slots") throw refused("its packing is unknown; this page may be too old");
   const [inputLevel, outputLevel] = ["input_level", "output_level"].map((name) => integer(entry[name], name, 0, MAX_LEVEL)) as [number, number];
@@ -93,6 +100,8 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
   if (!Number.isInteger(Math.log2(divisor))) throw refused(`divisor ${divisor} is no power of two`);
   const inputRange = range(entry["input_range"], packing === "coefficients" ? divisor : Infinity, packing === "slots");
   const logN = integer(entry["log_n"], "log_n", 10, 17);
+  const [input, output] = [places(entry["input"], "input"), places(entry["output"], "output")];
+  if (input.parts !== output.parts) throw refused(`${input.parts} parts of samples go in and ${output.parts} come out`);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return {
     hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
@@ -103,8 +112,8 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     parameters: base64(entry["parameters"], "parameters"),
     keySet: base64(entry["key_set"], "key_set"),
     keyBytes: integer(entry["key_bytes"], "key_bytes", 1, 2 ** 48),
-    input: places(entry["input"], "input"),
-    output: places(entry["output"], "output"),
+    input,
+    output,
     inputLevel,
     outputLevel,
     inputRing: entry["input_ring"] === undefined ? 0 : integer(entry["input_ring"], "input_ring", 10, logN - 1),
@@ -116,6 +125,23 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     modulus: decimal(entry["modulus"], "modulus"),
     insecure: flag(entry["insecure"], "insecure"),
   };
+}
+
+/**
+ * Returns the numbers of all ciphertexts, `size` of each, with a sample's values at the places of every sample, since
+ * each must hold valid values.
+ */
+export function pack({ start, batch, ciphertexts, size, repeat, stride, parts }: Places, values: readonly number[]): Float64Array {
+  const packed = new Float64Array(ciphertexts * size);
+  for (let part = 0; part < packed.length; part += packed.length / parts) {
+    for (let k = 0; k < repeat; k++) {
+      start.forEach((place, index) => {
+        const first = part + place + k * stride;
+        packed.fill(values[index] ?? 0, first, first + batch / parts);
+      });
+    }
+  }
+  return packed;
 }
 
 function refused(why: string): ClientError {
@@ -186,8 +212,12 @@ function places(value: unknown, what: string): Places {
   const size = integer(entry["size"], `${what}.size`, 1, Math.min(MAX_SIZE, Math.floor(MAX_NUMBERS / ciphertexts)));
   const repeat = integer(entry["repeat"], `${what}.repeat`, 1, size);
   const stride = integer(entry["stride"], `${what}.stride`, 1, size);
-  const batch = integer(entry["batch"], `${what}.batch`, 1, size);
-  const last = ciphertexts * size - batch - (repeat - 1) * stride;
+  const parts = integer("parts" in entry ? entry["parts"] : 1, `${what}.parts`, 1, 2);
+  const batch = integer(entry["batch"], `${what}.batch`, 1, size * parts);
+  if (batch % parts > 0 || ciphertexts % parts > 0) {
+    throw refused(`${what} has ${batch} samples in ${ciphertexts} ciphertexts, not ${parts} equal parts`);
+  }
+  const last = (ciphertexts * size - batch) / parts - (repeat - 1) * stride;
   const start = list(entry["start"], what).map((place) => integer(place, `${what}.start`, 0, last));
   if (start.length !== shape.reduce((product, extent) => product * extent, 1)) {
     throw refused(`${what} has ${start.length} places for the shape ${shape.join(" x ")}`);
@@ -195,5 +225,5 @@ function places(value: unknown, what: string): Places {
   if (batch * start.length * repeat > ciphertexts * size) {
     throw refused(`${what} has ${start.length} values ${repeat} times for ${batch} samples, more than its ${ciphertexts * size} places`);
   }
-  return { shape, batch, ciphertexts, size, start, repeat, stride };
+  return { shape, batch, ciphertexts, size, start, repeat, stride, parts };
 }

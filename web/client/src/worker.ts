@@ -1,7 +1,7 @@
 /** The client: all secrets stay in this worker. */
 
 import { asClientError, ClientError } from "./errors.js";
-import { type Manifest, readManifest } from "./manifest.js";
+import { type Manifest, pack, readManifest } from "./manifest.js";
 import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Request, Seen, Stage, Traffic } from "./protocol.js";
 import { type Owner, owner, type Summary, summary } from "./owner.js";
 import { count, goesOn, identifier, pause, PIECE, Server } from "./server.js";
@@ -310,7 +310,7 @@ async function infer(values: readonly number[], progress: Progress): Promise<Ans
   await check(values);
   const { output } = manifest;
   let start = performance.now();
-  const message = frame(pack(client, values));
+  const message = frame(encrypt(client, values));
   const encrypting = performance.now() - start;
   start = performance.now();
   // Sent again unchanged after a broken connection: at worst it is evaluated twice.
@@ -364,19 +364,10 @@ async function check(values: readonly number[]): Promise<null> {
   return null;
 }
 
-/**
- * Encrypts the values of a sample. If samples share ciphertexts it fills every sample's place, since each must hold
- * valid values.
- */
-function pack(client: Owner, values: readonly number[]): Uint8Array[] {
+/** Encrypts the values of a sample. */
+function encrypt(client: Owner, values: readonly number[]): Uint8Array[] {
   const { input, divisor } = manifest;
-  const packed = new Float64Array(input.ciphertexts * input.size);
-  values.forEach((value, index) => {
-    for (let k = 0; k < input.repeat; k++) {
-      const place = (input.start[index] ?? 0) + k * input.stride;
-      packed.fill(value / divisor, place, place + input.batch);
-    }
-  });
+  const packed = pack(input, values.map((value) => value / divisor));
   return Array.from({ length: input.ciphertexts }, (_, index) =>
     client.encrypt(packed.subarray(index * input.size, (index + 1) * input.size)),
   );

@@ -184,6 +184,8 @@ def test_layouts_and_places_of_two_parts() -> None:
     places = Places((2,), 4, 2, 16, (0, 4), 2, 8, 2)
     assert np.array_equal(places.pack(values), rows)
     assert np.array_equal(places.unpack(rows, 4), values)
+    # As in web/tests/manifest.test.mjs.
+    assert places.pack(np.array([[5.0, 6.0]])).tolist() == 2 * [2 * [5, 5, 0, 0, 6, 6, 0, 0]]
     assert np.array_equal(places.pack(values[:1], 3)[1], 2 * [0, 0, 0, 0, 0, 1, 0, 0])
     assert Places.read({**places.to_json(), "shape": [2], "start": [0, 4]}, "input") == places
     for wrong in ({"batch": 3}, {"ciphertexts": 1}, {"parts": 3}, {"start": [0, 7]}):
