@@ -25,6 +25,9 @@ from .sparse import SparseMatrix
 CHUNK_BYTES = 64 << 20
 """Values of at most this many bytes are computed at once."""
 
+TOGETHER = 4
+"""Samples whose joint elements are computed at once, so that places are read once for several."""
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -271,38 +274,48 @@ class Graph:
 
     def evaluate(self, sample: Vector) -> dict[int, Vector]:
         """Compute every value for one flattened input or for several, (..., features), in the clear."""
-        return self._evaluated(sample, {})
+        return self._evaluated([sample], {})[0]
 
-    def _evaluated(self, samples: Vector, joint: "Mapping[int, Joint]") -> dict[int, Vector]:
-        """Do the same, but return the least and the largest joint elements of some sums alone."""
-        values: dict[int, Vector] = {}
+    def _evaluated(self, parts: Sequence[Vector], joint: "Mapping[int, Joint]") -> list[dict[int, Vector]]:
+        """Do the same for each of several parts, but return the least and the largest joint elements of some
+        sums alone, of all parts together."""
+        results = [dict[int, Vector]() for _ in parts]
         within = {number for each in joint.values() for number in each.inner}
+        ends = np.cumsum([len(part) for part in parts])[:-1]
         for number, node in self.nodes.items():
             if number in joint and isinstance(node, Linear):
-                left, right = (values[factor] for factor in joint[number].factors)
-                sums, *ends = joint[number].sums.apply(left, right)
-                values |= {number: sums + node.bias, **dict(zip(joint[number].inner, ends, strict=True))}
+                left, right = (np.concatenate([each[n] for each in results]) for n in joint[number].factors)
+                sums, *limits = joint[number].sums.apply(left, right)
+                inner = dict(zip(joint[number].inner, limits, strict=True))
+                for values, part in zip(results, np.split(sums + node.bias, ends), strict=True):
+                    values |= {number: part, **inner}
             elif number not in within:
-                values[number] = _evaluate(node, samples, values)
-        return values
+                for values, part in zip(results, parts, strict=True):
+                    values[number] = _evaluate(node, part, values)
+        return results
 
     def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
         """Yield every value for many flattened inputs, (count, features), in chunks of `CHUNK_BYTES`: which
         inputs, and their values, infinite or not a number if they leave the floating-point range. Of joint
-        elements that a sum alone reads, an array has the least and the largest. A process of several threads
-        computes two chunks at a time."""
+        elements that a sum alone reads, an array has the least and the largest, of a few chunks together. A
+        process of several threads computes two chunks at a time."""
         each = 8 * sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
         count = max(CHUNK_BYTES // each, 1)
+        chunks = [slice(n, min(n + count, len(samples))) for n in range(0, len(samples), count)]
+        joint = joint_sums(self)
+        together = max(TOGETHER // count, 1) if joint else 1
 
-        def run(first: int) -> tuple[slice, dict[int, Vector]]:
-            chunk = slice(first, min(first + count, len(samples)))
+        def run(first: int) -> list[tuple[slice, dict[int, Vector]]]:
+            part = chunks[first : first + together]
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                return chunk, self._evaluated(samples[chunk], joint)
+                values = self._evaluated([samples[chunk] for chunk in part], joint)
+            return list(zip(part, values, strict=True))
 
-        joint, chunks = joint_sums(self), range(0, len(samples), count)
+        firsts = range(0, len(chunks), together)
         # The values of one large input may be most of the memory of a compilation.
         alone = each > 2 * CHUNK_BYTES
-        yield from map(run, chunks) if alone else worked_ahead(run, chunks, workers=2)
+        for group in map(run, firsts) if alone else worked_ahead(run, firsts, workers=2):
+            yield from group
 
 
 def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
