@@ -60,10 +60,10 @@ class JointSum:
             left, right: the factors before they are spread, (samples, elements).
         """
         samples, weight = len(left), self.weights[2]
-        one, other = (
-            np.concatenate([factor.T * by, np.zeros((1, samples))])
-            for factor, by in zip((left, right), self.weights, strict=False)
-        )
+        one, other = (np.zeros((factor.shape[1] + 1, samples)) for factor in (left, right))
+        one[:-1], other[:-1] = left.T, right.T
+        one *= self.weights[0]
+        other *= self.weights[1]
         block = max(BLOCK // samples, 1)
         out, low, high = np.zeros((self.size, samples)), np.inf, -np.inf
         memory = np.empty((2, min(block, len(self.rows)), samples))
