@@ -107,6 +107,11 @@ class ApproximatedModel(Stated):
         vars(result).update(forms=(result,), largest=known)
         return result
 
+    @cached_property
+    def scaled(self) -> dict[bool, Any]:
+        """The model between inputs and outputs as clients scale them who are thin, or not."""
+        return {}
+
     @property
     def depth(self) -> int:
         """Levels that the shallowest form consumes."""

@@ -3,8 +3,9 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -210,13 +211,12 @@ def _arranged(
         ModelRefusedError: too few levels, or too large; with every reason.
         EncodeError: results on calibration data are not finite.
     """
-    graph, run = scaling.between(form)
+    scaled = scaling.between(form)
+    graph, run = Graph(dict(scaled.graph.nodes), scaled.graph.output), scaled.run
     samples, ranges = run.samples, form.fit.ranges
     _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(form.fitted)))
     _require_memory(least_bytes(graph), max_plaintext_bytes)
-    # Of the model itself where its input and output stay as they are.
-    changed = scaling.entering is not None or scaling.leaving is not None
-    seen = largest_values(graph, samples) if changed and len(samples) else dict(form.largest)
+    seen = dict(scaled.largest)
     if form.trees is not None and not len(samples):
         seen[graph.output] = 1.0
     _bound_hidden(graph, seen)
@@ -237,16 +237,37 @@ def _now() -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scaling:
-    """What clients do to the numbers of inputs and outputs.
+class _Scaled:
+    """A form of a model between scaled inputs and outputs.
 
     Attributes:
+        graph, run: of the form with these inputs.
+        form: with the same values, if inputs and outputs stay as they are.
+    """
+
+    graph: Graph
+    run: ExactRun
+    form: ApproximatedModel | None
+
+    @cached_property
+    def largest(self) -> Mapping[int, float]:
+        """The largest absolute value of every node on the calibration data."""
+        return largest_values(self.graph, self.run.samples) if self.form is None else self.form.largest
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaling:
+    """What clients do to the numbers of inputs and outputs. Clients of one kind do the same with any target.
+
+    Attributes:
+        thin: whether clients are thin.
         range: of the inputs; None if it is unknown.
         scale: inputs are divided by it.
         normalisation: of inputs, before the division; None if they stay as they are.
         leaving: normalisation of outputs; None if they stay as they are.
     """
 
+    thin: bool
     range: tuple[float, float] | None
     scale: float
     normalisation: Normalisation | None
@@ -271,11 +292,17 @@ class _Scaling:
             free = isinstance(graph.nodes[graph.output], Linear)
             factor = _factor(model.output_shape) if free else WIDE_RESULT
             leaving = Normalisation.of(model.outputs, factor=factor, small_only=True)
-        return _Scaling(ends, scale, normal, leaving)
+        return _Scaling(target.thin, ends, scale, normal, leaving)
 
-    def between(self, model: ApproximatedModel) -> tuple[Graph, ExactRun]:
-        """Return the graph between both, and the model's run with its inputs."""
-        graph, run = Graph(dict(model.graph.nodes), model.graph.output), model.run
+    def between(self, form: ApproximatedModel) -> _Scaled:
+        """Return a form between both, which is made once."""
+        if self.thin not in form.scaled:
+            form.scaled[self.thin] = self._between(form)
+        scaled: _Scaled = form.scaled[self.thin]
+        return scaled
+
+    def _between(self, model: ApproximatedModel) -> _Scaled:
+        graph, run = model.graph, model.run
         for normal, shift, shape in (
             (self.entering, shift_input, _source_shape(graph)),
             (self.leaving, shift_output, model.output_shape),
@@ -287,7 +314,8 @@ class _Scaling:
                 )
         if self.entering is not None:
             run = replace(run, samples=self.entering.apply(run.samples))
-        return graph, run
+        same = (self.entering is None and self.leaving is None) or not len(run.samples)
+        return _Scaled(graph, run, model if same else None)
 
 
 def _input_of(program: Program, model: ApproximatedModel, scaling: _Scaling) -> ProgramInput:

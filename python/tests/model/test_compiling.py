@@ -17,16 +17,16 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
     """The preset that is chosen where programs take so long, and those that were compiled for."""
     asked: list[str] = []
 
-    def compiled(choice: ParameterChoice, batching: object) -> Any:
+    def forms(choice: ParameterChoice, batching: object, slower: float) -> Any:
         name = str(choice.ring)
         asked.append(name)
         if seconds[name] < 0:
             raise ModelRefusedError([too_deep(depth, 0, [name])])
-        return SimpleNamespace(program=SimpleNamespace(seconds=seconds[name]))
+        return [SimpleNamespace(program=SimpleNamespace(seconds=seconds[name]))]
 
-    model: Any = SimpleNamespace(depth=depth)
+    model: Any = SimpleNamespace(depth=depth, forms=[None])
     compilation: Any = Compilation(model)
-    compilation._program = compiled
+    compilation._forms = forms
     return compilation._faster(DEEP_PRESETS, None)[0].ring, asked
 
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,11 @@ class Convolution:
         """The numbers of the operand's elements, (inputs, pixels)."""
         shape = self.kernel.shape[1] * self.groups, self.window.inputs
         return np.arange(math.prod(shape)).reshape(shape) if self.numbers is None else self.numbers[1]
+
+    @cached_property
+    def of_places(self) -> dict[object, Any]:
+        """Results that depend on the places of entries alone."""
+        return {}
 
     @classmethod
     def everywhere(cls, weights: Vector, rows: Indices, columns: Indices) -> "Self | SparseMatrix":

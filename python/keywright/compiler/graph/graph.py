@@ -5,7 +5,7 @@ exclude the batch dimension. Elements are numbered in row-major order, so a resh
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,10 +18,15 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.instructions import OUTSIDE
 
 from .convolution import Matrix
+from .joint import JointSum
 from .piecewise import Function
+from .sparse import SparseMatrix
 
 CHUNK_BYTES = 64 << 20
 """Values of at most this many bytes are computed at once."""
+
+TOGETHER = 4
+"""Samples whose joint elements are computed at once, so that places are read once for several."""
 
 
 @dataclass(frozen=True)
@@ -269,27 +274,48 @@ class Graph:
 
     def evaluate(self, sample: Vector) -> dict[int, Vector]:
         """Compute every value for one flattened input or for several, (..., features), in the clear."""
-        values: dict[int, Vector] = {}
+        return self._evaluated([sample], {})[0]
+
+    def _evaluated(self, parts: Sequence[Vector], joint: "Mapping[int, Joint]") -> list[dict[int, Vector]]:
+        """Do the same for each of several parts, but return the least and the largest joint elements of some
+        sums alone, of all parts together."""
+        results = [dict[int, Vector]() for _ in parts]
+        within = {number for each in joint.values() for number in each.inner}
+        ends = np.cumsum([len(part) for part in parts])[:-1]
         for number, node in self.nodes.items():
-            values[number] = _evaluate(node, sample, values)
-        return values
+            if number in joint and isinstance(node, Linear):
+                left, right = (np.concatenate([each[n] for each in results]) for n in joint[number].factors)
+                sums, *limits = joint[number].sums.apply(left, right)
+                inner = dict(zip(joint[number].inner, limits, strict=True))
+                for values, part in zip(results, np.split(sums + node.bias, ends), strict=True):
+                    values |= {number: part, **inner}
+            elif number not in within:
+                for values, part in zip(results, parts, strict=True):
+                    values[number] = _evaluate(node, part, values)
+        return results
 
     def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
         """Yield every value for many flattened inputs, (count, features), in chunks of `CHUNK_BYTES`: which
-        inputs, and their values, infinite or not a number if they leave the floating-point range. A process
-        of several threads computes two chunks at a time."""
+        inputs, and their values, infinite or not a number if they leave the floating-point range. Of joint
+        elements that a sum alone reads, an array has the least and the largest, of a few chunks together. A
+        process of several threads computes two chunks at a time."""
         each = 8 * sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
         count = max(CHUNK_BYTES // each, 1)
+        chunks = [slice(n, min(n + count, len(samples))) for n in range(0, len(samples), count)]
+        joint = joint_sums(self)
+        together = max(TOGETHER // count, 1) if joint else 1
 
-        def run(first: int) -> tuple[slice, dict[int, Vector]]:
-            chunk = slice(first, min(first + count, len(samples)))
+        def run(first: int) -> list[tuple[slice, dict[int, Vector]]]:
+            part = chunks[first : first + together]
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                return chunk, self.evaluate(samples[chunk])
+                values = self._evaluated([samples[chunk] for chunk in part], joint)
+            return list(zip(part, values, strict=True))
 
-        chunks = range(0, len(samples), count)
+        firsts = range(0, len(chunks), together)
         # The values of one large input may be most of the memory of a compilation.
         alone = each > 2 * CHUNK_BYTES
-        yield from map(run, chunks) if alone else worked_ahead(run, chunks, workers=2)
+        for group in map(run, firsts) if alone else worked_ahead(run, firsts, workers=2):
+            yield from group
 
 
 def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
@@ -313,3 +339,40 @@ def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
             return node.function(values[node.operands[0]])
         case Polynomial():
             return chebyshev(values[node.operands[0]], node.coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A sum of products. ``inner`` has the numbers of the product and of the maps that spread its factors,
+    ``factors`` those of what they spread."""
+
+    inner: tuple[int, int, int]
+    factors: tuple[int, int]
+    sums: JointSum
+
+
+def joint_sums(graph: Graph) -> dict[int, Joint]:
+    """Return the sums of products of which nothing else reads a part, by number."""
+    consumers, results = graph.consumers(), {}
+
+    def part(number: int) -> tuple[int, SparseMatrix, bool] | None:
+        """Return the operand and the matrix of a map of one value, and whether it has a bias."""
+        node = graph.nodes[number]
+        if not isinstance(node, Linear) or len(node.operands) > 1:
+            return None
+        matrix = node.matrices[0]
+        return (node.operands[0], matrix, bool(node.bias.any())) if isinstance(matrix, SparseMatrix) else None
+
+    for number in graph.nodes:
+        total = part(number)
+        product = None if total is None else graph.nodes[total[0]]
+        if total is None or not isinstance(product, Multiply):
+            continue
+        inner = total[0], *product.operands
+        left, right = map(part, product.operands)
+        alone = graph.output not in inner and all(len(consumers[each]) == 1 for each in inner)
+        if alone and left is not None and right is not None and not (left[2] or right[2]):
+            sums = JointSum.of(total[1], left[1], right[1])
+            if sums is not None:
+                results[number] = Joint(inner, (left[0], right[0]), sums)
+    return results

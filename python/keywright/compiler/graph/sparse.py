@@ -66,7 +66,7 @@ class SparseMatrix:
         return self._applied(flat).reshape(*np.shape(x)[:-1], self.shape[0])
 
     def _applied(self, flat: Vector) -> Vector:
-        kind = self._kind
+        kind = self.kind
         if kind == "diagonal":
             return np.asarray(flat * self.values, np.float64)
         if kind == "dense":
@@ -84,8 +84,9 @@ class SparseMatrix:
         return result
 
     @cached_property
-    def _kind(self) -> str:
-        """How the matrix is multiplied."""
+    def kind(self) -> str:
+        """How the matrix is multiplied: as a "diagonal", as a "dense" matrix, as one that "moves" or "picks"
+        elements, or as an "other" one."""
         if self.is_diagonal():
             return "diagonal"
         if DENSE_SHARE * len(self.values) >= self.shape[0] * self.shape[1]:

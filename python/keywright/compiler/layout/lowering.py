@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,13 +55,6 @@ class _Input:
     block: int
     used: Mapping[int, Used]
 
-    @cached_property
-    def regular(self) -> bool:
-        """Whether at most two numbers are entries, as in a map that spreads, sums or centres. Its diagonals
-        often repeat earlier than the layouts do; those of weights do not."""
-        values = self.matrix.values
-        return bool(len(values)) and bool(((values == values.min()) | (values == values.max())).all())
-
     def diagonals(self, block_out: int, tile: int) -> Diagonals:
         """Return the diagonals between this and one ciphertext of the result; foldings add up their
         shares."""
@@ -75,9 +68,17 @@ class _Input:
             return table
 
         steps, (period, copies) = np.flatnonzero(used).tolist(), repetition(self.matrix, self.between)
-        if len(steps) * period <= MOST_COMPARED and self.regular:
+        if len(steps) * period <= MOST_COMPARED and _regular(self.matrix):
             period = copies * _shortest_period(make())
         return Diagonals(steps, period, lambda: make()[:, : period // copies], copies)
+
+
+@lru_cache(maxsize=2)
+def _regular(matrix: Matrix) -> bool:
+    """Whether at most two numbers are entries, as in a map that spreads, sums or centres. Its diagonals often
+    repeat earlier than the layouts do; those of weights do not."""
+    values = matrix.values
+    return bool(len(values)) and bool(((values == values.min()) | (values == values.max())).all())
 
 
 def _shortest_period(table: Vector) -> int:

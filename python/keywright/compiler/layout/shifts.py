@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.graph.convolution import Convolution, Matrix
-from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_STEPS, require_at_most
 from keywright.program.arrays import Vector
 from keywright.program.operands.layout import Layout
@@ -72,21 +71,13 @@ def used_diagonals(matrix: Matrix, between: LayoutPair) -> UsedBlocks:
     Raises:
         RefusalError: there are too many ciphertexts or entries.
     """
-    parts = _entries(matrix, between)
-    if isinstance(parts, _Separated):
-        return parts.used()
-    results: UsedBlocks = {}
-    for block, shifts in _shifts(parts, between.source, between.target).items():
-        results[block] = np.zeros(between.source.slots, bool)
-        results[block][between.diagonal(shifts)] = True
-    return results
+    return _entries(matrix, between).used()
 
 
-@lru_cache(maxsize=1)  # of pairs of ciphertexts, one after the other
-def _entries(matrix: Matrix, between: LayoutPair) -> "_Separated | SparseMatrix":
+@lru_cache(maxsize=2)  # of pairs of ciphertexts, one after the other, of the operands of a map
+def _entries(matrix: Matrix, between: LayoutPair) -> "_Separated | _Explicit":
     """Return a matrix as sums over channel and pixel, if it is so, or entry by entry."""
-    parts = _Separated.of(matrix, between)
-    return matrix.explicit() if parts is None else parts
+    return _Separated.of(matrix, between) or _Explicit(matrix, between)
 
 
 def _require_steps(source: Layout, target: Layout, pairs: int) -> None:
@@ -95,32 +86,10 @@ def _require_steps(source: Layout, target: Layout, pairs: int) -> None:
     require_at_most(what, "steps", pairs * source.slots, MAX_STEPS)
 
 
-def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> dict[Block, Steps]:
-    """Return the distinct shifts of entries between a ciphertext of the target and one of the source, modulo
-    the slots. They do not depend on periods."""
-    key = ("shifts", source.slots, source.digest, target.digest)
-    if key not in matrix.of_places:
-        slots, sources = source.slots, source.ciphertexts
-        into, origin = target.positions[matrix.rows], source.positions[matrix.columns]
-        blocks = into // slots * sources + origin // slots
-        present = np.bincount(blocks) > 0
-        pairs = np.flatnonzero(present)
-        _require_steps(source, target, len(pairs))
-        outcome = np.zeros((len(pairs), slots), bool)
-        outcome[np.cumsum(present)[blocks] - 1, (origin - into) & (slots - 1)] = True
-        matrix.of_places[key] = {
-            divmod(int(pair), sources): np.flatnonzero(used)
-            for pair, used in zip(pairs, outcome, strict=True)
-        }
-    shifts: dict[Block, Steps] = matrix.of_places[key]
-    return shifts
-
-
 def repetition(matrix: Matrix, between: LayoutPair) -> tuple[int, int]:
     """Return after how many slots the diagonals repeat, and how many neighbouring values are equal, as far as
     the layouts tell."""
-    parts = _entries(matrix, between)
-    return parts.repetition if isinstance(parts, _Separated) else (between.period, 1)
+    return _entries(matrix, between).repetition
 
 
 def fill_table(matrix: Matrix, between: LayoutPair, block: Block, used: Used) -> Vector:
@@ -133,24 +102,61 @@ def fill_table(matrix: Matrix, between: LayoutPair, block: Block, used: Used) ->
     """
     period, copies = repetition(matrix, between)
     table = np.zeros((int(np.count_nonzero(used)), period // copies))
-    row = np.cumsum(used, dtype=np.int32) - 1
-    parts = _entries(matrix, between)
-    if isinstance(parts, _Separated):
-        parts.fill(table, row, block)
-    else:
-        _fill(parts, between, block, row, table)
+    _entries(matrix, between).fill(table, np.cumsum(used, dtype=np.int32) - 1, block)
     return table
 
 
-def _fill(matrix: SparseMatrix, between: LayoutPair, block: Block, row: Steps, table: Vector) -> None:
-    """Fill the table. No two entries share a place: diagonal and slot determine row and column."""
-    source, target = between.source, between.target
-    into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
-    if target.ciphertexts > 1 or source.ciphertexts > 1:
-        chosen = (into // source.slots == block[0]) & (origin // source.slots == block[1])
-        into, origin, values = into[chosen], origin[chosen], values[chosen]
-    diagonal = between.diagonal(origin - into)
-    table[row[diagonal], between.slot(origin, into, diagonal)] = values
+@dataclass(frozen=True, eq=False)
+class _Explicit:
+    """A matrix between layouts, entry by entry."""
+
+    matrix: Matrix
+    between: LayoutPair
+
+    @property
+    def repetition(self) -> tuple[int, int]:
+        """Period and equal neighbours, as `repetition` has them."""
+        return self.between.period, 1
+
+    def used(self) -> UsedBlocks:
+        """Return the non-zero diagonals, as `used_diagonals` does. Shifts modulo the slots do not depend on
+        periods."""
+        source, target = self.between.source, self.between.target
+        key = ("shifts", source.slots, source.digest, target.digest)
+        known: dict[Block, Steps] | None = self.matrix.of_places.get(key)
+        if known is None:
+            known = self.matrix.of_places[key] = {
+                block: np.flatnonzero(_distinct(origin - into, source.slots))
+                for block, (into, origin, _) in self._blocks.items()
+            }
+        results: UsedBlocks = {}
+        for block, shifts in known.items():
+            results[block] = np.zeros(source.slots, bool)
+            results[block][self.between.diagonal(shifts)] = True
+        return results
+
+    @cached_property
+    def _blocks(self) -> dict[Block, tuple[Steps, Steps, Vector]]:
+        """Positions in target and source, and values, of the entries between any two ciphertexts."""
+        source, target, matrix = self.between.source, self.between.target, self.matrix.explicit()
+        into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
+        if target.ciphertexts == source.ciphertexts == 1:
+            return {(0, 0): (into, origin, values)} if len(values) else {}
+        blocks = into // source.slots * source.ciphertexts + origin // source.slots
+        counts = np.bincount(blocks)
+        pairs = np.flatnonzero(counts)
+        _require_steps(source, target, len(pairs))
+        order = np.argsort(blocks.astype(np.min_scalar_type(len(counts))), kind="stable")
+        ends = np.cumsum(counts[pairs])[:-1]
+        parts = zip(*(np.split(each[order], ends) for each in (into, origin, values)), strict=True)
+        return {divmod(int(pair), source.ciphertexts): part for pair, part in zip(pairs, parts, strict=True)}
+
+    def fill(self, table: Vector, row: Steps, block: Block) -> None:
+        """Set the entries between two ciphertexts. No two share a place: diagonal and slot determine row and
+        column."""
+        into, origin, values = self._blocks[block]
+        diagonal = self.between.diagonal(origin - into)
+        table[row[diagonal], self.between.slot(origin, into, diagonal)] = values
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heappop, heappush
 from itertools import repeat
 from math import inf
 from typing import Any, Literal, get_args
@@ -227,23 +228,23 @@ class Compilation(
 
     def _program(self, choice: ParameterChoice, batching: "_Batching") -> Executable:
         """Return the program of the fastest form of the network, or of one that is nearly as fast and has
-        smaller keys. Forms whose errors of encryption are too large are only taken if there is no other."""
-        near, fastest = self._forms(choice, batching, FORM_SLOWER), list[float]()
+        smaller keys."""
+        return self._precise(choice, batching, list(self._forms(choice, batching, FORM_SLOWER)))
+
+    def _precise(
+        self, choice: ParameterChoice, batching: "_Batching", near: Sequence[Executable]
+    ) -> Executable:
+        """Return the program with the smallest keys among those of nearly the same time, the fastest first.
+        Forms whose errors of encryption are too large are only taken if there is no other."""
         if len(self.approximated.forms) == 1:
-            return next(near)
-
-        def limited(form: Executable) -> Executable:
-            fastest.append(form.program.seconds)
-            form.key_frontier.slower *= max(1.0, FORM_SLOWER * fastest[0] / form.program.seconds)
-            return form
-
-        # Of an iterator, the function keeps the best program alone.
-        best = min(
-            map(limited, near), key=lambda each: (not self.follows(each), each.execution.plan.stored_bytes)
-        )
-        if self.follows(best):
-            return best
-        return next(filter(self.follows, self._forms(choice, batching, inf)), best)
+            return near[0]
+        for form in near:
+            slower = FORM_SLOWER * near[0].program.seconds / form.program.seconds
+            form.key_frontier.slower *= max(1.0, slower)
+        # Errors take long to predict: from the smallest keys on, up to those that are precise enough.
+        by_keys = sorted(near, key=lambda form: form.execution.plan.stored_bytes)
+        best = next(filter(self.follows, by_keys), None)
+        return best or next(filter(self.follows, self._forms(choice, batching, inf)), by_keys[0])
 
     def _forms(self, choice: ParameterChoice, batching: "_Batching", slower: float) -> Iterator[Executable]:
         """Compile the forms of the network; see `compile_forms`."""
@@ -331,32 +332,39 @@ class Compilation(
         return self._faster(named or DEEP_PRESETS, batching)
 
     def _faster(self, presets: Sequence[str], batching: "_Batching") -> _Chosen:
-        """Compile for bootstrap presets and return the fastest program. A preset whose bootstraps alone take
-        longer than the program so far is left out, and so is one whose bootstraps cannot be placed.
+        """Compile for bootstrap presets and return the fastest program. A preset is left out if its
+        bootstraps cannot be placed, or if less than a program takes longer than one: its bootstraps alone, or
+        its fastest form, whose keys are then not planned.
 
         Raises:
             ModelRefusedError: all of them refuse, or the first refuses for another reason.
         """
-        best: _Chosen | None = None
-        seconds = inf
-        first: ModelRefusedError | None = None
-        for name in presets:
-            shipped = BootstrapPreset(name, stored_model())
-            if not shipped.least_seconds(self.approximated.depth) < seconds:
+        shipped = (BootstrapPreset(name, stored_model()) for name in presets)
+        least = [each.least_seconds(self.approximated.depth) if n else 0.0 for n, each in enumerate(shipped)]
+        # At least so many seconds, the preset, and its program, or the forms to choose it from.
+        queue: list[tuple[float, int, Executable | list[Executable]]]
+        queue = [(seconds, n, []) for n, seconds in enumerate(least)]
+        heapify(queue)
+        refusals, compiled = list[ModelRefusedError](), False
+        while queue:
+            _, n, result = heappop(queue)
+            choice = ParameterChoice(presets[n], deep=True)
+            if not isinstance(result, list):
+                return choice, result
+            if result:
+                chosen = self._precise(choice, batching, result)
+                heappush(queue, (chosen.program.seconds, n, chosen))
                 continue
             try:
-                compiled = self._chosen(ParameterChoice(name, deep=True), batching)
+                near = list(self._forms(choice, batching, FORM_SLOWER))
             except ModelRefusedError as refusal:
-                if best is None and not _unplaced(refusal):
+                if not compiled and not _unplaced(refusal):
                     raise
-                first = first or refusal
-                continue
-            if best is None or compiled[1].program.seconds < seconds:
-                best, seconds = compiled, compiled[1].program.seconds
-        if best is None:
-            assert first is not None
-            raise first
-        return best
+                refusals.append(refusal)
+            else:
+                compiled = True
+                heappush(queue, (min(form.program.seconds for form in near), n, near))
+        raise refusals[0]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Predicts the time of a workload with the keys of a plan: its key switches, and all other operations."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -40,13 +40,13 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
     Raises:
         WorkloadError: a key of the plan is too low for its use.
     """
-    weights = model.of_degree(plan.workload.chain.log_n)
+    weights, removed = model.of_degree(plan.workload.chain.log_n), removed_primes(plan)
     switches = sum(
         count * part_work(shape, level, part).seconds(weights)
-        for (shape, level, part), count in switch_parts(plan).items()
+        for (shape, level, part), count in switch_parts(plan, removed).items()
     )
     # Switches to and from an ephemeral secret that the workload lists are the same in every plan.
-    rest = rest_work(plan).seconds(weights) + plan.workload.ephemeral_seconds(model)
+    rest = rest_work(plan, removed).seconds(weights) + plan.workload.ephemeral_seconds(model)
     smaller = [predict_plan(subring, model) for subring in plan.subrings]
     return TimePrediction(
         switches + sum(prediction.switches for prediction in smaller),
@@ -54,36 +54,34 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
     )
 
 
-def rest_work(plan: KeyPlan) -> Work:
+def rest_work(plan: KeyPlan, removed: Mapping[int, tuple[int, ...]]) -> Work:
     """Return the work besides the key switches for which plans choose keys.
 
-    Diagonals are products over the primes that they are encoded for (`removed_at`).
+    Diagonals are products over the primes that they are encoded for, ``removed`` (`removed_primes`).
     """
     workload = plan.workload
     merged = {
         use.level: _use(plan.relinearization[use.level].shape, use.level).removed
         for use in workload.relinearizations
     }
-    removed: dict[int, tuple[int, ...]] = {}
     total = Work()
     for operation in workload.operations:
         level = operation.level
-        if level not in removed:
-            removed[level] = removed_at(plan, level)
         work = operation.work(workload.chain, removed[level], merged.get(level, ()))
         total = total.plus(work, operation.count)
     return total
 
 
-def switch_parts(plan: KeyPlan) -> Mapping[tuple[Shape, int, Part], int]:
+def switch_parts(
+    plan: KeyPlan, removed: Mapping[int, tuple[int, ...]]
+) -> Mapping[tuple[Shape, int, Part], int]:
     """Count each part of a key switch, by shape of the key and level.
 
-    The diagonals of linear transforms are encoded for the primes that most key switches of their level remove
-    (`removed_at`). Baby and giant steps whose keys remove others divide as whole key switches do, and so does
-    every hop that is rotated again.
+    The diagonals of linear transforms are encoded for the primes that most key switches of their level
+    remove, ``removed`` (`removed_primes`). Baby and giant steps whose keys remove others divide as whole key
+    switches do, and so does every hop that is rotated again.
     """
     workload = plan.workload
-    removed = {level: removed_at(plan, level) for level in {group.level for group in workload.groups}}
     out: Counter[tuple[Shape, int, Part]] = Counter()
     for group, tree in zip(workload.groups, plan.hops, strict=True):
         for part, count in _tree_parts(plan, group, tree, removed[group.level]).items():
@@ -101,18 +99,17 @@ def part_work(shape: Shape, level: int, part: Part) -> Work:
     return use.shared if part == "shared" else use.of_form(part)
 
 
-def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
-    """Return the primes that most automorphisms at a level remove, for which diagonals are encoded; the
+def removed_primes(plan: KeyPlan) -> Mapping[int, tuple[int, ...]]:
+    """Return the primes that most automorphisms at each level remove, for which diagonals are encoded; the
     special primes if there are none."""
-    count: Counter[tuple[int, ...]] = Counter()
-    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
-        if group.level == level:
-            for hop in tree:
-                count[_use(hop.key.shape, level).removed] += group.count
     chain = plan.workload.chain
-    if not count:
-        return tuple(range(chain.max_level + 1, chain.max_level + 1 + len(chain.p)))
-    return max(count, key=lambda result: (count[result], result))
+    special = tuple(range(chain.max_level + 1, chain.max_level + 1 + len(chain.p)))
+    counts: defaultdict[int, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
+        for hop in tree:
+            counts[group.level][_use(hop.key.shape, group.level).removed] += group.count
+    most = {level: max(count, key=lambda one: (count[one], one)) for level, count in counts.items()}
+    return defaultdict(lambda: special, most)
 
 
 def used_shape(plan: KeyPlan, key: PlannedKey) -> Shape:

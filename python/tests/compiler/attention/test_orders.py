@@ -12,8 +12,10 @@ from keywright import compiler
 from keywright.compiler import compiler as compiler_module
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.compiler import compile_forms
+from keywright.compiler.graph import graph as graphs
+from keywright.compiler.graph import joint
 from keywright.compiler.graph.commuting import FACTOR_LAST, MERGED, SUMS_EVERYWHERE, Form, forms
-from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, joint_sums
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.placement.bounding import largest_values
 from keywright.errors import ModelRefusedError, OutOfMemoryError
@@ -122,6 +124,31 @@ def approximated(case: Case) -> tuple[ApproximatedModel, Vector]:
     samples = np.random.default_rng(5).normal(size=(40, size)) * 0.6
     model = build_model(case.nodes(), (size,), case.constants(), opset=20)
     return compiler.approximate(model, compiler.Fit(calibration=samples, error=ERROR / 4)), samples
+
+
+def test_runs_on_samples_have_the_bits_of_single_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joint elements are summed a few at a time; of each of them, the least and the largest are kept."""
+    monkeypatch.setattr(joint, "BLOCK", 64)
+    summed = 0
+    for case in CASES[:4]:
+        model, samples = approximated(case)
+        for graph in (form.graph for form in model.forms):
+            sums = joint_sums(graph)
+            inner, summed = {number for each in sums.values() for number in each.inner}, summed + len(sums)
+            for count in (1, 7):
+                sizes = sum(int(np.prod(node.shape)) for node in graph.nodes.values())
+                monkeypatch.setattr(graphs, "CHUNK_BYTES", 8 * count * sizes)
+                ends: dict[int, tuple[list[float], list[float]]] = {number: ([], []) for number in inner}
+                for chunk, values in graph.runs(samples):
+                    for number, exact in graph.evaluate(samples[chunk]).items():
+                        if number in inner:
+                            for place, of in enumerate((exact, values[number])):
+                                ends[number][place].extend((of.min(), of.max()))
+                        else:
+                            assert np.array_equal(values[number], exact)
+                for expected, known in ends.values():
+                    assert (min(known), max(known)) == (min(expected), max(expected))
+    assert summed > 2 * len(CASES[:4])
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -20,7 +20,7 @@ from keywright.plan.cost.measuring import cases
 from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.operations import Operation
 from keywright.plan.keys.key_plan import Hop, PlannedKey
-from keywright.plan.keys.time_prediction import part_work, removed_at, rest_work, switch_parts
+from keywright.plan.keys.time_prediction import part_work, removed_primes, rest_work, switch_parts
 from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.network import convert, convert_bootstrap
@@ -37,8 +37,9 @@ CHAIN = planning.Chain(16, (60, 45, 45, 45, 45), (60, 60))
 
 def plan_work(plan: planning.KeyPlan) -> Work:
     """Return all work of the engine to run a workload with a plan."""
-    total = rest_work(plan)
-    for (shape, level, part), count in switch_parts(plan).items():
+    removed = removed_primes(plan)
+    total = rest_work(plan, removed)
+    for (shape, level, part), count in switch_parts(plan, removed).items():
         total = total.plus(part_work(shape, level, part), count)
     return total
 
@@ -144,7 +145,7 @@ def test_steps_of_a_transform_save_divisions() -> None:
     use = engine_use(shape, 4)
     assert use is not None
     assert {key.shape for key in plan.keys} == {shape}
-    assert removed_at(plan, 4) == use.removed
+    assert removed_primes(plan)[4] == use.removed
     expected = use.shared.plus(use.baby, 3).plus(use.shared, 3).plus(use.giant, 3)
     assert predicted.switches == pytest.approx(expected.seconds(model.of_degree(16)))
     assert predicted.rest == pytest.approx(7 * (2 * 3 * 1e-6 + TYPICAL_WEIGHTS.call))
