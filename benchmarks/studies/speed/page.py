@@ -44,7 +44,8 @@ RECORDS = {
 }
 """Names of records in the text: of bootstraps; of programs and bootstraps that were planned with the former
 preset of 12 levels and with the one that replaced it; of batches that were planned without pairs and with,
-within 8 GB and without a limit, and the same with joined halves; of encrypted batches without these and with; of operations beside peers; of bootstraps on
+within 8 GB and without a limit, and the same with joined halves; of encrypted batches without these and with
+them; of operations beside peers; of bootstraps on
 one and two threads; of a LeNet by batch; and of the steps before a run."""
 
 

@@ -32,7 +32,7 @@ NAME = "main"
 BACKENDS = ("avx512", "avx2")
 TOLERANCE = 2.0**-20
 SPECIAL_BITS = 50
-"""As the sets of `keywright bench`: enough for digits of 50-bit primes, and faster than the 60 bits of other sets."""
+"""As the sets of `keywright bench`: enough for digits of 50-bit primes, and faster than 60 bits."""
 
 
 def one_rotation(evaluator: kw.Evaluator, ct: kw.Ciphertext) -> list[kw.Ciphertext]:

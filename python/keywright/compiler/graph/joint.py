@@ -46,15 +46,15 @@ class JointSum:
                 return None
         key = ("joint sums", id(left.of_places), id(right.of_places))
         if key not in total.of_places:
-            # The places of the other entries stay alive, and so their identities are their own.
+            # Places of entries stay alive, so that no others get their identities.
             total.of_places[key] = _read(total, left, right), left.of_places, right.of_places
         sums: JointSum | None = total.of_places[key][0]
         weights = (float(left.values[0]), float(right.values[0]), float(total.values[0]))
         return sums and replace(sums, weights=weights)
 
     def apply(self, left: Vector, right: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-        """Return the sums, (samples, rows), and three arrays whose least and largest elements are those of
-        the joint elements and of both factors, spread.
+        """Return the sums, (samples, rows), and three arrays that have the least and largest elements of the
+        joint elements and of both factors, spread.
 
         Args:
             left, right: the factors before they are spread, (samples, elements).

@@ -27,7 +27,7 @@ SECRET = {
     "w": RNG.normal(size=(4, 3)).astype(np.float32),
     "v": RNG.normal(size=(6, 3)).astype(np.float32),
 }
-PUBLIC = {
+PUBLIC: dict[str, NDArray[Any]] = {
     "table": RNG.normal(size=(20, 4)).astype(np.float32),
     "positions": RNG.normal(size=(5, 4)).astype(np.float32),
     "kinds": RNG.permutation(20),

@@ -2,17 +2,17 @@
 //!
 //! # Invariant
 //! The high parts of products are summed from a start above `2^52 q` on ([`Sum::starting`]). A step `h` of this sum is
-//! exact, as neighbours differ by less than a factor of 2, and `l = x y - h` is an exact integer: the rounding error of a
-//! fused operation, at most half a unit in the last place of the sum. The product of the sum with `1/q` is above `2^52`,
-//! so it has no fraction, and is the quotient. The start modulo `q`, at most `q/2`, is taken off the low parts.
+//! exact, as neighbours differ by less than a factor of 2, and `l = x y - h` is an exact integer: the rounding error of
+//! a fused operation, at most half a unit in the last place of the sum. The product of the sum with `1/q` is above
+//! `2^52`, so it has no fraction, and is the quotient. The start modulo `q`, at most `q/2`, is taken off the low parts.
 //!
-//! * Key rows: products are at most `2^50 q`, so [`TERMS`] = 6 of them stay below `2.5 * 2^52 q`. The first four sums are
-//!   below `2^(53+B)`, so `l <= 2^(B-1)`, the last two `l <= 2^B`. The quotient has an error of at most 1.25, and 1 by
-//!   rounding. All together, with a former sum, are below `(4 * 1/2 + 2 + 2.25 + 1/2 + 1/2) 2^B < 2^53`.
-//! * Conversion: terms are below `2^50`, constants at most `q/2` in absolute value. The start is higher by what negative
-//!   constants can take away. So sums stay from `2^52 q` to `1.75 * 2^52 q`, and `l <= 2^(B-1)`. The quotient has an error
-//!   of at most 0.88, and 1/2 by rounding. The term of the quotient is taken around its mean, so it is at most
-//!   [`SOURCES`]`/2 = 6`, and its product at most `3 q`. All together are at most
+//! * Key rows: products are at most `2^50 q`, so [`TERMS`] = 6 of them stay below `2.5 * 2^52 q`. The first four sums
+//!   are below `2^(53+B)`, so `l <= 2^(B-1)`, the last two `l <= 2^B`. The quotient has an error of at most 1.25, and 1
+//!   by rounding. All together, with a former sum, are below `(4 * 1/2 + 2 + 2.25 + 1/2 + 1/2) 2^B < 2^53`.
+//! * Conversion: terms are below `2^50`, constants at most `q/2` in absolute value. The start is higher by what
+//!   negative constants can take away. So sums stay from `2^52 q` to `1.75 * 2^52 q`, and `l <= 2^(B-1)`. The quotient
+//!   has an error of at most 0.88, and 1/2 by rounding. The term of the quotient is taken around its mean, so it is at
+//!   most [`SOURCES`]`/2 = 6`, and its product at most `3 q`. All together are at most
 //!   `(6 * 1/2 + 1.38 + 1/2 + 3) 2^B < 2^53`. Other groups add the former sum instead of the quotient.
 
 use alloc::vec::Vec;
@@ -39,8 +39,8 @@ struct Sum {
 }
 
 impl Sum {
-    /// The sum of no products, which can go down by `2^50 below`, plus `offset`. It is at least 16 above `2^52` in units
-    /// of `q`, more than six roundings and that of the quotient take away.
+    /// The sum of no products, which can go down by `2^50 below`, plus `offset`. It is at least 16 above `2^52` in
+    /// units of `q`, more than six roundings and that of the quotient take away.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn starting(m: &Modulus, below: u64, offset: u64) -> Self {

@@ -2,8 +2,8 @@
 //!
 //! Between passes the words of a limb hold the bits of doubles. A pass does two layers (radix 4), or one where `log N`
 //! is odd. The four layers of distances 8, 4, 2 and 1 work on sixteen words in registers. A limb of more than [`LOCAL`]
-//! words consists of runs of so many. Its layers between runs work on a part of every run at a time, which a basis
-//! conversion has just written, and its other layers on one run at a time. Both stay in the first-level cache.
+//! words consists of runs of [`LOCAL`] words. Its layers between runs work on a part of every run at a time, which a
+//! basis conversion has just written, and its other layers on one run at a time. Both stay in the first-level cache.
 //!
 //! # Forward
 //! Bounds are in units of `q`, and `g = q 2^-55` is the growth of [`super::residues`]. A layer takes values up to `B`

@@ -88,10 +88,10 @@ fn swap_neighbours(x: __m256d, y: __m256d) -> (__m256d, __m256d) {
     (_mm256_unpacklo_pd(x, y), _mm256_unpackhi_pd(x, y))
 }
 
-/// The last layers of a forward transform, and the reduction to canonical words. The first two layers of a piece are
-/// done before the other two: instructions that depend on each other are then few enough for a CPU to overlap them with
-/// those of other words. Prefetches `upcoming` into the second-level cache, a share at a time, as a burst would stall on
-/// memory.
+/// The last layers of a forward transform, and the reduction to canonical words. The first two layers of a piece come
+/// before the other two: instructions that depend on each other are then few enough for a CPU to overlap them with
+/// those of other words. Prefetches `upcoming` into the second-level cache, a share at a time, because a burst would
+/// stall on memory.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn last_layers_forward(
     f: Field,
