@@ -25,7 +25,7 @@ def forward(coefficients: list[int], q: int) -> list[int]:
 def lead(log_n: int) -> int:
     """Cycles of ntt_pipe from a beat's tag to its data (doc/ntt.md)."""
     k = log_lanes(log_n)
-    return 7 * (2 * k - 1) + (1 << k) + 10
+    return 9 * (2 * k - 1) + (1 << k) + 13
 
 
 def latency(log_n: int) -> int:

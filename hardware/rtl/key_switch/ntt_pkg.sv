@@ -11,7 +11,7 @@ package ntt_pkg;
 
   // From the tag of a beat to its data at the input of a half: the time that the twiddle generator needs.
   function automatic int unsigned lead(input int unsigned log_n);
-    lead = 7 * (2 * log_lanes(log_n) - 1) + 2 + (1 << log_lanes(log_n)) + 8;
+    lead = 9 * (2 * log_lanes(log_n) - 1) + 5 + (1 << log_lanes(log_n)) + 8;
   endfunction
 
   // From data in to data out of a half.

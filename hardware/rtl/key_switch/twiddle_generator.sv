@@ -3,7 +3,8 @@
 // A block of 2^LogLanes beats has one base b: factor v of group g is b^(2^i) Omega^e, where Omega is a 2^(2
 // LogLanes)-th root of unity and e is known. The generator squares the base 2 LogLanes - 1 times in a ring of one
 // multiplier. A second multiplier forms the factors that serve a whole block, and one multiplier each forms those that
-// change every beat. Bases and powers of Omega come from small tables. doc/ntt.md derives all orders.
+// change every beat. Bases and powers of Omega come from small tables. Every operand of a product is a register.
+// doc/ntt.md derives all orders.
 //
 // `time_i` numbers beats and never pauses while enabled. The factors of the first digit come out Lead cycles after
 // their beat's `time_i`, those of the second one Gap cycles later.
@@ -22,7 +23,7 @@ module twiddle_generator #(
     localparam int unsigned Lanes = 1 << LogLanes,
     localparam int unsigned TimeWidth = LogN - LogLanes,
     localparam int unsigned Levels = 2 * LogLanes,
-    localparam int unsigned SerialStart = 7 * (Levels - 1) + 2,
+    localparam int unsigned SerialStart = 9 * (Levels - 1) + 5,
     localparam int unsigned Lead = SerialStart + Lanes + 8,
     localparam int unsigned Gap = 9 * LogLanes + Lanes + 1
 ) (
@@ -38,8 +39,8 @@ module twiddle_generator #(
   localparam int unsigned TagWidth = 1 + SelWidth + TimeWidth;
   localparam int unsigned Depth = 16;  // blocks whose powers and factors are kept
 
-  // 1 / 7 modulo 2^LogLanes: 7 * 7 = 49 = 1 modulo 16.
-  localparam logic [LogLanes-1:0] InverseOf7 = LogLanes'(7);
+  // 1 / 9 modulo 2^LogLanes: 9 * 9 = 81 = 1 modulo 16.
+  localparam logic [LogLanes-1:0] InverseOf9 = LogLanes'(9);
 
   logic en;
   enable_copy u_enable (
@@ -47,7 +48,7 @@ module twiddle_generator #(
   );
 
   typedef logic [TagWidth-1:0] tag_t;
-  tag_t tag0, tag1_q, tag_serial, tag_written, tag_full, tag_first, tag_second;
+  tag_t tag0, tag1_q, tag2_q, tag4, tag_serial, tag_written, tag_full, tag_first, tag_second;
 
   function automatic logic inverse_of(input tag_t tag);
     inverse_of = tag[TagWidth-1];
@@ -61,6 +62,10 @@ module twiddle_generator #(
   function automatic logic [3:0] place_of(input tag_t tag);
     place_of = tag[LogLanes+:4];
   endfunction
+  // The power of its block that passes the ring's first register at a beat.
+  function automatic logic [LogLanes-1:0] exponent_of(input tag_t tag);
+    exponent_of = LogLanes'(beat_of(tag) * InverseOf9);
+  endfunction
   // The shift of a selected modulus: twiddle factors are not scaled, one operand of a product is.
   function automatic logic [5:0] shift_of(input logic [SelWidth-1:0] sel);
     shift_of = '0;
@@ -71,24 +76,29 @@ module twiddle_generator #(
 
   // Tags at the times of their use.
   assign tag0 = {inverse_i, sel_i, time_i};
-  always_ff @(posedge clk_i) if (en) tag1_q <= tag0;
+  always_ff @(posedge clk_i) if (en) {tag2_q, tag1_q} <= {tag1_q, tag0};
   delay_line #(
-      .Width(TagWidth), .Depth(SerialStart - 1)
-  ) u_tag_serial (
-      .clk_i, .rst_ni, .en_i(en), .d_i(tag1_q), .q_o(tag_serial)
+      .Width(TagWidth), .Depth(2)
+  ) u_tag4 (
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag2_q), .q_o(tag4)
   );
   delay_line #(
-      .Width(TagWidth), .Depth(7)
+      .Width(TagWidth), .Depth(SerialStart - 4)
+  ) u_tag_serial (
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag4), .q_o(tag_serial)
+  );
+  delay_line #(
+      .Width(TagWidth), .Depth(8)
   ) u_tag_written (
       .clk_i, .rst_ni, .en_i(en), .d_i(tag_serial), .q_o(tag_written)
   );
   delay_line #(
-      .Width(TagWidth), .Depth(Lead - 7 - SerialStart)
+      .Width(TagWidth), .Depth(Lead - 9 - SerialStart)
   ) u_tag_full (
       .clk_i, .rst_ni, .en_i(en), .d_i(tag_serial), .q_o(tag_full)
   );
   delay_line #(
-      .Width(TagWidth), .Depth(6)
+      .Width(TagWidth), .Depth(8)
   ) u_tag_first (
       .clk_i, .rst_ni, .en_i(en), .d_i(tag_full), .q_o(tag_first)
   );
@@ -103,7 +113,7 @@ module twiddle_generator #(
   localparam int unsigned Bases = 1 << BlockWidth;
   logic [Width-1:0] base_rom[Count*Bases];
   logic [Width-1:0] single_rom[Count];
-  logic [Width-1:0] base_q, single_q, base1;
+  logic [Width-1:0] rows_q, single_q, base_q;
   initial begin
     $readmemh({BaseFile, ".rows"}, base_rom);
     $readmemh({BaseFile, ".single"}, single_rom);
@@ -111,37 +121,44 @@ module twiddle_generator #(
   localparam int unsigned BaseWidth = $clog2(Count * Bases);
   always_ff @(posedge clk_i) begin
     if (en) begin
-      base_q   <= base_rom[BaseWidth'({sel_of(tag0), tag0[LogLanes+:BlockWidth]})];
+      rows_q   <= base_rom[BaseWidth'({sel_of(tag0), tag0[LogLanes+:BlockWidth]})];
       single_q <= single_rom[sel_of(tag0)];
+      base_q   <= inverse_of(tag1_q) == RowInverse ? rows_q : single_q;
     end
   end
-  assign base1 = inverse_of(tag1_q) == RowInverse ? base_q : single_q;
 
-  // The ring of squares: power i of a block passes at beat 7 i of it.
-  logic [LogLanes-1:0] exponent;
-  logic [Width-1:0] power, square;
-  logic [SelWidth-1:0] power_sel, square_sel;
-  logic [3:0] power_place, square_place;
-  assign exponent = LogLanes'(beat_of(tag1_q) * InverseOf7);
-  assign power = exponent == 0 ? base1 : square >> shift_of(square_sel);
-  assign power_sel = exponent == 0 ? sel_of(tag1_q) : square_sel;
-  assign power_place = exponent == 0 ? place_of(tag1_q) : square_place;
+  // The ring of squares: power i of a block passes at beat 9 i of it, 7 cycles in the multiplier and one in either
+  // register. The first one takes a base or a square; the second one has it without the modulus' shift, too.
+  logic first_q;  // whether a base enters
+  logic [Width-1:0] square, scaled3_q, scaled4_q, power4_q;
+  logic [SelWidth-1:0] square_sel, sel3_q, sel4_q;
+  logic [3:0] square_place, place3_q, place4_q;
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      first_q <= exponent_of(tag1_q) == 0;
+      scaled3_q <= first_q ? base_q << shift_of(sel_of(tag2_q)) : square;
+      sel3_q <= first_q ? sel_of(tag2_q) : square_sel;
+      place3_q <= first_q ? place_of(tag2_q) : square_place;
+      power4_q <= scaled3_q >> shift_of(sel3_q);
+      {scaled4_q, sel4_q, place4_q} <= {scaled3_q, sel3_q, place3_q};
+    end
+  end
   mod_mul_sparse #(
       .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_square (
-      .clk_i, .en_i(en), .sel_i(power_sel), .a_i(power << shift_of(power_sel)), .b_i(power), .c_o(square)
+      .clk_i, .en_i(en), .sel_i(sel4_q), .a_i(scaled4_q), .b_i(power4_q), .c_o(square)
   );
   delay_line #(
       .Width(SelWidth + 4), .Depth(7)
   ) u_square_tag (
-      .clk_i, .rst_ni, .en_i(en), .d_i({power_sel, power_place}), .q_o({square_sel, square_place})
+      .clk_i, .rst_ni, .en_i(en), .d_i({sel4_q, place4_q}), .q_o({square_sel, square_place})
   );
 
   // Powers, as the serial multiplier and the parallel ones read them.
   logic [Levels-1:0][Width-1:0] serial_power, full_power;
   for (genvar i = 0; i < Levels; i++) begin : gen_power
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
-    always_ff @(posedge clk_i) if (en && exponent == LogLanes'(i)) memory[power_place] <= power;
+    always_ff @(posedge clk_i) if (en && exponent_of(tag4) == LogLanes'(i)) memory[place4_q] <= power4_q;
     assign serial_power[i] = memory[place_of(tag_serial)];
     assign full_power[i] = memory[place_of(tag_full)];
   end
@@ -149,7 +166,8 @@ module twiddle_generator #(
   // Factors of a whole block: factor e at beat e, group floor(log2(e + 1)) with power Levels - 1 - group.
   logic [Width-1:0] serial_rom[2*Count*Lanes];
   initial $readmemh({FactorFile, ".serial"}, serial_rom);
-  logic [Width-1:0] serial_base, serial_product;
+  logic [Width-1:0] serial_base, serial_base_q, serial_factor_q, serial_product;
+  logic [SelWidth-1:0] serial_sel_q;
   always_comb begin
     serial_base = serial_power[Levels-1];
     for (int unsigned g = 1; g < LogLanes; g++) begin
@@ -157,23 +175,29 @@ module twiddle_generator #(
     end
   end
   localparam int unsigned FactorWidth = $clog2(2 * Count * Lanes);
+  always_ff @(posedge clk_i) begin
+    if (en) begin
+      serial_factor_q <= serial_rom[
+          FactorWidth'({sel_of(tag_serial), inverse_of(tag_serial), beat_of(tag_serial)})];
+      serial_base_q <= serial_base;
+      serial_sel_q <= sel_of(tag_serial);
+    end
+  end
   mod_mul_sparse #(
       .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_serial (
-      .clk_i, .en_i(en),
-      .sel_i(sel_of(tag_serial)),
-      .a_i(serial_rom[FactorWidth'({sel_of(tag_serial), inverse_of(tag_serial), beat_of(tag_serial)})]),
-      .b_i(serial_base),
-      .c_o(serial_product)
+      .clk_i, .en_i(en), .sel_i(serial_sel_q), .a_i(serial_factor_q), .b_i(serial_base_q), .c_o(serial_product)
   );
 
   // Factors of one beat: a line holds all that a beat of a block needs.
   logic [(Lanes-1)*Width-1:0] full_rom[2*Count*Lanes];
   initial $readmemh({FactorFile, ".full"}, full_rom);
   logic [(Lanes-1)*Width-1:0] full_line;
+  logic [SelWidth-1:0] full_sel_q;
   assign full_line = full_rom[FactorWidth'({sel_of(tag_full), inverse_of(tag_full), beat_of(tag_full)})];
+  always_ff @(posedge clk_i) if (en) full_sel_q <= sel_of(tag_full);
 
-  logic [(Lanes-1)*Width-1:0] serial_first_q, serial_second_q, full, full_second;
+  logic [(Lanes-1)*Width-1:0] serial_first_q, serial_second_q, full_q, full_second;
   // One cycle after tag_first and tag_second, when the factors are there.
   tag_t tag_end;
   logic second_inverse_q;
@@ -194,17 +218,19 @@ module twiddle_generator #(
       end
     end
 
-    logic [Width-1:0] product;
+    logic [Width-1:0] factor_q, power_q, product;
+    always_ff @(posedge clk_i) begin
+      if (factor_en) begin
+        factor_q <= full_line[e*Width+:Width];
+        power_q <= full_power[LogLanes-1-Group];
+        full_q[e*Width+:Width] <= product >> shift_of(sel_of(tag_first));
+      end
+    end
     mod_mul_sparse #(
         .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
     ) u_full (
-        .clk_i, .en_i(factor_en),
-        .sel_i(sel_of(tag_full)),
-        .a_i(full_line[e*Width+:Width]),
-        .b_i(full_power[LogLanes-1-Group]),
-        .c_o(product)
+        .clk_i, .en_i(factor_en), .sel_i(full_sel_q), .a_i(factor_q), .b_i(power_q), .c_o(product)
     );
-    assign full[e*Width+:Width] = product >> shift_of(sel_of(tag_end));
   end
 
   always_ff @(posedge clk_i) begin
@@ -216,8 +242,8 @@ module twiddle_generator #(
   delay_line #(
       .Width((Lanes - 1) * Width), .Depth(Gap)
   ) u_full_second (
-      .clk_i, .rst_ni, .en_i(en), .d_i(full), .q_o(full_second)
+      .clk_i, .rst_ni, .en_i(en), .d_i(full_q), .q_o(full_second)
   );
-  assign first_o = inverse_of(tag_end) ? full : serial_first_q;
+  assign first_o = inverse_of(tag_end) ? full_q : serial_first_q;
   assign second_o = second_inverse_q ? serial_second_q : full_second;
 endmodule
