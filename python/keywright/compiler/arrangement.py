@@ -47,7 +47,6 @@ class Arrangement:
 
     Attributes:
         graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
-        options: the candidate bootstraps; none if levels suffice.
         layouts, work: of every value.
         lowered: of every linear map; empty behind `without_diagonals`.
         placement: levels and bootstraps.
@@ -57,7 +56,6 @@ class Arrangement:
     """
 
     graph: Graph
-    options: tuple[Bootstrap, ...]
     layouts: Mapping[int, Layout]
     lowered: Mapping[int, LoweredLinear]
     work: Mapping[int, LayerWork]
@@ -206,9 +204,7 @@ def _of_batches(
             held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
             limits = LevelLimits(target.levels, target.levels, target.exit_level)
             placement, problem = _place(Problem(graph, work, counts, options, largest, limits, costs, held))
-            result = Arrangement(
-                graph, tuple(problem.options), layouts, lowered, work, placement, 1, parts=parts
-            )
+            result = Arrangement(graph, layouts, lowered, work, placement, 1, parts=parts)
             kept[room, parts] = result, problem
         result, problem = kept[room, parts]
         return _in_rings(replace(result, batch=batch), problem, target)

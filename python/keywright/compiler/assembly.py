@@ -104,7 +104,9 @@ class _Assembler:
         bootstrapped = self.arrangement.placement.bootstraps
         parts = self.arrangement.parts
         several = any(parts * self.layouts[number].ciphertexts > 1 for number in bootstrapped)
-        self.options = [replace(each, pairs=each.pairs and several) for each in self.arrangement.options]
+        self.options = [
+            replace(each, pairs=each.pairs and several) for each in self.arrangement.placement.options
+        ]
         self.bootstraps: list[Bootstrap] = [*self.options] if not assembly.rings else []
         self.ciphertexts: dict[tuple[int, int, int], list[int]] = {}
 

@@ -403,8 +403,8 @@ def test_a_report_predicts_the_time_in_the_memory_of_a_server(model: Model) -> N
 def test_the_report_can_be_read(model: Model, tmp_path: Path) -> None:
     """A loaded model has the same lines."""
     text = str(model.report)
-    model.save(tmp_path / "model")
-    assert kw.load(tmp_path / "model").report.lines.keys() == model.report.lines.keys()
+    model.save(tmp_path / "m")
+    assert kw.load(tmp_path / "m").report.lines.keys() == model.report.lines.keys()
     for part in ("2^11", "4 samples", "sent once", "equal predictions", "compared with the model"):
         assert part in text
     assert model.report.sizes.keys == len(model.specs)
@@ -573,10 +573,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
 
 
 def test_a_program_compiled_twice_is_one_program(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    options: dict[str, Any] = {
-        "parameters": small(),
-        "activations": {"relu": "chebyshev:7"},
-    }
+    options: dict[str, Any] = {"parameters": small(), "activations": {"relu": "chebyshev:7"}}
     one, two = (kw.compile(perceptron, typical, **options) for _ in range(2))
     assert one.client().identity.program == two.client().identity.program
     assert 0 < one.program.created <= two.program.created

@@ -45,11 +45,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     results = []
     batches = find_ciphertexts(options.input, program.output.layout.ciphertexts, program.batch)
     samples = sum(batch.count for batch in batches)
-    answered, sealed = Identity.load(options.input, "answer", samples)
+    answered, read = Identity.load(options.input, "answer", samples)
     answered.require(client.identity, "client", "server")
     with terminal.progress("decrypted samples", samples) as advance:
         for batch in batches:
-            objects = [sealed.read(path.name, client.most_bytes) for path in batch.paths]
+            objects = [read(path.name, client.most_bytes) for path in batch.paths]
             bound = client.error_bound(objects, flooding)
             outputs = client.decrypt_batch(objects, batch.count, flooding)
             shown_bound = bound if np.isfinite(bound) else None

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program = server.program
     batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
     samples = sum(batch.count for batch in batches)
-    sent, sealed = Identity.load(options.input, "request", samples)
+    sent, read = Identity.load(options.input, "request", samples)
     sent.require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     predicted = program.seconds
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     ):
         start = time.perf_counter()
         for batch in batches:
-            objects = [sealed.read(path.name, server.requests.most_bytes) for path in batch.paths]
+            objects = [read(path.name, server.requests.most_bytes) for path in batch.paths]
             for index, data in enumerate(server.evaluate(objects, advance).objects):
                 (folder / ciphertext_name(batch.first, batch.count, index)).write_bytes(data)
         seconds = time.perf_counter() - start

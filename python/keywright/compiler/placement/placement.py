@@ -43,12 +43,14 @@ class Placement:
     """Which values are bootstrapped.
 
     Attributes:
+        options: the candidate bootstraps; none if levels suffice.
         bootstraps: index of the bootstrap by value.
         levels: level at which each value is computed, before its bootstrap.
         needs: highest level at which it is read, after its bootstrap.
         seconds: predicted time of everything.
     """
 
+    options: tuple[Bootstrap, ...]
     bootstraps: Mapping[int, int]
     levels: dict[int, int]
     needs: dict[int, int]
@@ -186,7 +188,7 @@ def place(problem: Problem) -> Placement:
             bootstraps[number] = option
         state = state.before
     levels, needs = assign_levels(problem, bootstraps)
-    return Placement(bootstraps, levels, needs, best.seconds)
+    return Placement(tuple(problem.options), bootstraps, levels, needs, best.seconds)
 
 
 def assign_levels(problem: Problem, bootstraps: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:

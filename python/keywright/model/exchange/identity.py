@@ -1,5 +1,6 @@
 """The identity of a message's program."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -16,6 +17,8 @@ FORMAT = "keywright-identity-3"
 
 Holds = Literal["request", "answer"]
 """What a folder of ciphertexts holds."""
+
+Reader = Callable[[str, int], bytes]
 
 IDENTITY = "program.json"
 """Name of an identity in a folder of ciphertexts."""
@@ -71,9 +74,10 @@ class Identity:
         seal(folder, IDENTITY, entry | {"samples": samples})
 
     @staticmethod
-    def load(folder: Path, holds: Holds, samples: int) -> tuple["Identity", SealedFolder]:
+    def load(folder: Path, holds: Holds, samples: int) -> tuple["Identity", Reader]:
         """Read the identity from a folder of ciphertexts of samples, which are a request or an answer.
-        Returns also what reads the ciphertexts, and refuses those that were exchanged or damaged.
+        Returns also what reads a ciphertext by its file's name and the most bytes, and raises FormatError if
+        it was exchanged or damaged.
 
         Raises:
             FormatError: it is missing or malformed, the ciphertexts are the other, or some are missing.
@@ -107,4 +111,4 @@ class Identity:
                 f"{folder} holds ciphertexts of {samples} samples, and {stored} were written; copy it again",
                 code="message",
             )
-        return Identity(program, created), sealed
+        return Identity(program, created), sealed.read

@@ -167,7 +167,7 @@ def test_every_answer_of_a_service_names_its_model(tmp_path: Path) -> None:
     old, new = make_thin(batch=1), make_thin(batch=1, seed=4)
 
     def read(url: str, body: bytes | None = None) -> Any:
-        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=60) as reply:
+        with urllib.request.urlopen(urllib.request.Request(url, body)) as reply:
             return reply.headers[MODEL], reply.read()
 
     first = Service(old, tmp_path, workers=WORKERS)

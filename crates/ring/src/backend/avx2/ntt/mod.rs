@@ -19,23 +19,20 @@
 
 mod passes;
 mod sixteen;
+mod twiddles;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
-use core::arch::x86_64::*;
 use core::ops::Range;
 
-use super::residues::{Factor, Field};
+use super::residues::Field;
 use super::{dot, pointwise};
 use crate::backend::NttPlan;
-use crate::backend::portable::ntt::reversed_powers;
 use crate::conversion::{Column, ScaledLayout, ScaledPart};
 use crate::{Modulus, ShoupFactor};
 use passes::{last_layers_inverse, layer_forward, radix4_forward, radix4_inverse};
 use sixteen::{SIXTEEN, first_layers_inverse, last_layers_forward};
+use twiddles::{LOCAL, Twiddles};
 
-/// Words of a run (32 KiB).
-const LOCAL: usize = 4096;
 /// Words of a part of a limb: with six rows of terms they fill the first-level cache.
 const PART: usize = 1024;
 /// Largest value of an inverse transform between passes.
@@ -47,34 +44,6 @@ const REDUCED: f64 = 0.502;
 pub(super) const fn scaled_layout(n: usize) -> ScaledLayout {
     let runs = if n > LOCAL { n / LOCAL } else { 1 };
     ScaledLayout { runs, words: if n < PART { n } else { PART / runs } }
-}
-
-/// Powers of a root in bit-reversed order, centred, and divided by the prime.
-struct Twiddles {
-    values: Vec<f64>,
-    quotients: Vec<f64>,
-}
-
-impl Twiddles {
-    fn new(log_n: u32, m: &Modulus, base: u64) -> Self {
-        let centred = |w: u64| m.centered(w) as f64;
-        let values: Vec<f64> = reversed_powers(m, log_n, base).into_iter().map(centred).collect();
-        let quotients = values.iter().map(|w| w / m.value() as f64).collect();
-        Self { values, quotients }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    fn broadcast(&self, i: usize) -> Factor {
-        Factor { value: _mm256_set1_pd(self.values[i]), quotient: _mm256_set1_pd(self.quotients[i]) }
-    }
-
-    /// The factors of the two layers of a block whose first layer has factor `i`.
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    fn radix4(&self, i: usize) -> [Factor; 3] {
-        [self.broadcast(i), self.broadcast(2 * i), self.broadcast(2 * i + 1)]
-    }
 }
 
 /// A pass over blocks of `size` words.

@@ -5,7 +5,7 @@ use core::arch::x86_64::*;
 use core::ops::Range;
 
 use super::super::residues::{Factor, Field, Words, load, load_words, store};
-use super::{LOCAL, Twiddles};
+use super::twiddles::{LOCAL, Twiddles};
 
 /// `x + y w` and `x - y w`.
 #[inline]

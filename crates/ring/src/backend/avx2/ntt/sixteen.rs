@@ -4,8 +4,8 @@
 use core::arch::x86_64::*;
 
 use super::super::residues::{Factor, Field, Words, load, load_words, opaque, store};
-use super::Twiddles;
 use super::passes::{butterfly, butterfly_inverse};
+use super::twiddles::Twiddles;
 
 /// Words that are transformed in registers.
 pub(super) const SIXTEEN: usize = 16;

@@ -14,7 +14,7 @@ from keywright import search
 from keywright.search.messages import query_to_bytes, read_answer
 from tests.search.cases import rounded, thin_fields, vectors
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 NAME = {"win32": "keywright_capi.dll", "darwin": "libkeywright_capi.dylib"}
 LIBRARY = (
     Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
