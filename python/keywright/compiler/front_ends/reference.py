@@ -43,6 +43,12 @@ MAX_WORK = 1 << 32
 INTERPOLATION = 1 << 14
 """Steps of an element of an image: the reference implementation interpolates them one by one."""
 
+SCATTERING = 1 << 10
+"""Steps of an element that is placed alone."""
+
+SLOW = 1 << 8
+"""Steps of a pair of elements, or of an element and a place of a window, in loops of Python."""
+
 WHOLE = frozenset(
     """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BatchNormalization BitShift BitwiseAnd BitwiseNot
     BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Concat Constant ConstantOfShape Cos Cosh CumSum
@@ -191,11 +197,13 @@ def _work(node: onnx.NodeProto, operands: Sequence[Array], size: int) -> int:
             return math.prod(max(each.size, 1) for each in operands)
         case "Resize":
             return every * INTERPOLATION
+        case "ScatterElements" | "ScatterND":
+            return every * SCATTERING
     window = 1
     for entry in node.attribute:
         if entry.name in ("dilations", "kernel_shape", "output_shape", "pads", "strides"):
             window *= math.prod(max(abs(each), 1) for each in entry.ints)
-    return every * max(window, every)
+    return every * max(window, every) * SLOW
 
 
 def _require_foldable(node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> None:
