@@ -136,7 +136,8 @@ def _require_few_calls(model: onnx.ModelProto) -> None:
             if count > MAX_WRITTEN_OUT:
                 raise RefusalError(
                     f"node {node.name or ', '.join(node.output)!r}: the model's functions call each other or "
-                    f"themselves, and stand for more than {MAX_WRITTEN_OUT} nodes; export the model without functions",
+                    f"themselves, and stand for more than {MAX_WRITTEN_OUT} nodes; export the model "
+                    "without functions",
                     code="size",
                 )
             called = (node.domain.removeprefix("ai.onnx"), node.op_type)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -342,7 +343,7 @@ def _without_numbers(value: Operand | None) -> Operand | None:
 
 def _usable(array: NDArray[np.generic]) -> bool:
     """Whether constants are finite, or minus infinity, as masks are."""
-    values = array if array.dtype.kind == "f" else np.asarray(array, np.float64)
+    values: Any = array if array.dtype.kind == "f" else np.asarray(array, np.float64)
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 

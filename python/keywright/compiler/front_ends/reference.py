@@ -1,6 +1,7 @@
 """ONNX's reference implementation, for nodes whose results are known at compile time; and onnxruntime."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -25,9 +26,12 @@ RANDOM = frozenset(
 """Operators whose results are others in each run, so that no constant stands for them."""
 
 OF_TEXTS = frozenset(
-    """Cast CastLike Concat Constant Equal Expand Flatten Gather GatherElements GatherND Identity LabelEncoder
-    OneHotEncoder Reshape Shape Size Slice Split Squeeze StringNormalizer Tile Transpose Unsqueeze
-    Where""".split()
+    re.findall(
+        r"\w+",
+        """Cast CastLike Concat Constant Equal Expand Flatten Gather GatherElements GatherND Identity
+    LabelEncoder OneHotEncoder Reshape Shape Size Slice Split Squeeze StringNormalizer Tile
+    Transpose Unsqueeze Where""",
+    )
 )
 """Operators whose results are no longer texts than their operands."""
 
@@ -50,17 +54,21 @@ SLOW = 1 << 8
 """Steps of a pair of elements, or of an element and a place of a window, in loops of Python."""
 
 WHOLE = frozenset(
-    """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BatchNormalization BitShift BitwiseAnd BitwiseNot
-    BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Concat Constant ConstantOfShape Cos Cosh CumSum
-    DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp Expand EyeLike Flatten
-    Floor Gather GatherElements GatherND Gelu GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual
-    GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN
-    LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization Max Mean
-    MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow QuantizeLinear Range Reciprocal
-    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-    ReduceSumSquare Relu Reshape ReverseSequence RMSNormalization Round Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice
-    Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile
-    TopK Transpose Trilu Unsqueeze Where Xor""".split()
+    re.findall(
+        r"\w+",
+        """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BatchNormalization BitShift BitwiseAnd
+    BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Concat Constant ConstantOfShape Cos
+    Cosh CumSum DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp
+    Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu GlobalAveragePool GlobalMaxPool
+    Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
+    InstanceNormalization IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax
+    LpNormalization Max Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad
+    Pow QuantizeLinear Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape ReverseSequence
+    RMSNormalization Round Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus
+    Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK
+    Transpose Trilu Unsqueeze Where Xor""",
+    )
 )
 """Operators that take steps, and memory, by the number of elements alone."""
 
@@ -190,9 +198,9 @@ def _work(node: onnx.NodeProto, operands: Sequence[Array], size: int) -> int:
         case operator if operator in WHOLE:
             return every
         case "MatMul" if operands[0].ndim:
-            return every + size * operands[0].shape[-1]
+            return every + size * int(operands[0].shape[-1])
         case "Gemm":
-            return every + size * max(operands[0].shape)
+            return every + size * int(max(operands[0].shape))
         case "Einsum":
             return math.prod(max(each.size, 1) for each in operands)
         case "Resize":
@@ -223,7 +231,9 @@ def _require_foldable(node: onnx.NodeProto, name: str, feeds: Mapping[str, Array
         )
     texts = any(each.dtype.kind in "OSUT" for each in feeds.values())
     if (texts and node.op_type not in OF_TEXTS) or node.op_type == "ImageDecoder":
-        raise unsupported_attribute(name, node.op_type, "an operand", "a text or a file", "its result, stored")
+        raise unsupported_attribute(
+            name, node.op_type, "an operand", "a text or a file", "its result, stored"
+        )
     modes = {entry.name: entry.s for entry in node.attribute if entry.name == "mode"}
     if node.op_type == "Resize" and modes.get("mode", b"nearest") == b"nearest":
         raise unsupported_attribute(

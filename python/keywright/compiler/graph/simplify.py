@@ -32,7 +32,7 @@ from .quadratics import complete_squares
 from .sparse import SparseMatrix
 
 MAX_FUSED = 256
-"""Pieces or evaluations of functions of which a fused one may consist: both can double with every function."""
+"""Pieces or evaluations of functions of which a fused one may consist: both can double at every node."""
 
 MERGE_GROWTH = 16
 """A merged map may have this many times the entries of its parts. Beyond that, the saved level costs too many

@@ -42,7 +42,12 @@ VALUES: dict[str, Any] = {
     "scales": [2.0, 2.0],
     "to": TensorProto.FLOAT,
 }
-KINDS = {AttributeProto.INT: 1, AttributeProto.INTS: [1], AttributeProto.FLOAT: 1.0, AttributeProto.STRING: "a"}
+KINDS = {
+    AttributeProto.INT: 1,
+    AttributeProto.INTS: [1],
+    AttributeProto.FLOAT: 1.0,
+    AttributeProto.STRING: "a",
+}
 
 
 def attributes(schema: onnx.defs.OpSchema, operands: int) -> dict[str, Any] | None:

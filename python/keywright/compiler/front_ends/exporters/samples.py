@@ -58,7 +58,9 @@ def one_sample(example: ArrayLike | None, what: str, name: str | None = None) ->
         where = "an example has" if name is None else f"samples of input {name!r} have"
         text = f"{where} shape (count, *input_shape), got {samples.shape}"
         if samples.ndim == 1 and samples.size and name is not None:
-            text += f"; give one number a sample as ({samples.size}, 1), which the model reads as {name}[:, 0]"
+            text += (
+                f"; give one number a sample as ({samples.size}, 1), which the model reads as {name}[:, 0]"
+            )
         raise EncodeError(text, code="samples")
     return samples[:1]
 

@@ -163,7 +163,9 @@ class _Rewriter:
             try:
                 rule(node)
             except (ArithmeticError, TypeError, ValueError) as error:  # of texts, or of other shapes
-                raise RefusalError(f"node {node.name or node.op_type!r}: operands do not fit: {error}") from error
+                raise RefusalError(
+                    f"node {node.name or node.op_type!r}: operands do not fit: {error}"
+                ) from error
         result = onnx.ModelProto()
         result.CopyFrom(self.model)
         graph = result.graph
