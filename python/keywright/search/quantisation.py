@@ -60,8 +60,8 @@ EXACT = 1 << 53
 """Largest integer up to which double precision has all integers."""
 
 SAMPLED, LEAST_SAMPLED, PAIRS = 1024, 64, 1 << 25
-"""Most and fewest vectors whose distances from their nearest neighbours are compared with the rounding, and the
-most distances that are computed for it, unless the fewest have more."""
+"""Most and fewest vectors whose distances from their nearest neighbours are compared with the rounding, and
+the most distances that are computed for it, unless the fewest have more."""
 
 COARSE = 0.1
 """Share of vectors, lost among their neighbours, from which on `Index.of` warns."""
