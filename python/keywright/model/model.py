@@ -27,7 +27,7 @@ from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.ring.entry import read_entry
-from keywright.plan.ring.preset_plans import bootstrap_plans
+from keywright.plan.ring.preset_plans import bootstrap_plans, require_presets
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.program.file import storage
 from keywright.runtime import Simulation, simulate
@@ -478,7 +478,9 @@ class Model(
 
         Raises:
             FolderError: the folder exists, or the name is empty or has control characters.
+            ParameterError: no preset has one of its bootstraps.
         """
+        require_presets(self.program)
         with new_folder(Path(folder)) as place:
             self.write(place, name)
 

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
 from keywright._reading.sealed import require_whole, with_digest
+from keywright._units import quantity
 from keywright.errors import FormatError, ParameterError, SearchError
 from keywright.errors.choices import require_choice
 
 from .client import Query, nearest
 from .index import Index
-from .quantisation import Metric, Quantisation, as_vectors, largest_levels
+from .quantisation import Metric, Quantisation, as_vectors, largest_levels, norms_of
 
 FORMAT = "keywright-search-vote-3"
 LIMITS = Limits(64 << 20, 1 << 22)
@@ -35,7 +36,7 @@ FEWEST = 32
 """Samples that are compared whatever the number of distances."""
 
 UNLIKE = 0.1
-"""Averages that differ by more than this share of the standard deviation of all targets are not equal."""
+"""Averages that differ by more than this share of the spread of most targets are not equal."""
 
 LEAST_AGREEMENT, DEFAULT_ACCURACY = 0.99, 0.9
 """Of fewer equal predictions is warned; fewer than `accuracy` are refused."""
@@ -53,8 +54,8 @@ class Vote:
         weights: "uniform", or "distance": by the inverse of the distance.
         labels: of every id of the index, from 0 on: a class, or a number to average.
         mean: whether the prediction is an average, not the most frequent class.
-        agreement: share of samples whose predictions by rounded and by exact vectors are equal, as
-            `from_estimator` measured it; None if it was not measured.
+        agreement: share of samples whose predictions equal those of the model, as `from_estimator` measured
+            it; None if it was not measured.
     """
 
     k: int
@@ -75,6 +76,11 @@ class Vote:
         """
         ids, scores = query.top(answer, self.k)
         return self.decide(ids.tolist(), scores if query.metric == "euclidean" else 1 - scores)
+
+    def nearest(self, distances: NDArray[np.float64]) -> Label:
+        """Return the prediction from the distances of all vectors, of which equal ones keep their order."""
+        ids = nearest(distances, self.k)
+        return self.decide(ids.tolist(), distances[ids])
 
     def decide(self, ids: Sequence[int], distances: NDArray[np.float64]) -> Label:
         """Return the prediction of the nearest neighbours, with their distances, (k,).
@@ -138,12 +144,16 @@ class Vote:
             return cls(k, fields["weights"], labels, fields["mean"], agreement)
 
 
-OTHERS = dict.fromkeys(
-    ("RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer"),
-    ("takes all vectors within a radius, of which there may be any number", "fit one of the k nearest"),
-) | dict.fromkeys(
-    ("KNeighborsTransformer", "NearestNeighbors"),
-    ("has no vote of its nearest vectors", "search its vectors by Index.of"),
+OTHERS = (
+    dict.fromkeys(
+        ("RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer"),
+        ("takes all vectors within a radius, of which there may be any number", "fit one of the k nearest"),
+    )
+    | dict.fromkeys(
+        ("KNeighborsTransformer", "NearestNeighbors"),
+        ("has no vote of its nearest vectors", "search its vectors by Index.of"),
+    )
+    | {"BisectingKMeans": ("follows a tree of clusters, not the nearest centre", "fit KMeans")}
 )
 """Why models of neighbours are refused that `keywright.compile` refuses, too, and what to do instead."""
 
@@ -157,19 +167,20 @@ def from_estimator(
     accuracy: float = DEFAULT_ACCURACY,
 ) -> tuple[Index, Vote]:
     """Make an index and a vote of a fitted model of scikit-learn: `KNeighborsClassifier`,
-    `KNeighborsRegressor`, `NearestCentroid`, `KMeans`, `MiniBatchKMeans` or `BisectingKMeans`.
+    `KNeighborsRegressor`, `NearestCentroid`, `KMeans` or `MiniBatchKMeans`.
 
-    Rounding the vectors may change predictions. Up to 512 samples are predicted by exact and by rounded
-    vectors; averages are equal if they differ by at most a tenth of the standard deviation of all targets.
+    Rounding the vectors may change predictions, and so may the order of equal distances. Up to 512 samples
+    are predicted by the model and by rounded vectors. Averages are equal if they differ by at most a tenth of
+    the targets' spread, half the range of their middle 68 %.
 
     Args:
         estimator: the fitted model, with Euclidean distances or, for neighbours, cosines.
         levels: as for `Quantisation`; by default as many as answers have room for.
         radius: as for `Index.of`: for distances, the largest distance of a query from the mean of the stored
-            vectors. Centres of clusters are closer together than the data, so `KMeans` and `NearestCentroid`
-            mostly need it.
+            vectors. By default, one and a half times that of the vectors and of `calibration`. Centres of
+            clusters are closer together than the data, so `KMeans` and `NearestCentroid` need one of both.
         calibration: samples like those of clients, (count, dimension), not those of the fit. By default the
-            model's own samples, each without its own vote, or points between centres.
+            model's own samples, with their own votes and without, or points between centres.
         accuracy: least share of equal predictions.
 
     Returns:
@@ -200,7 +211,7 @@ def from_estimator(
             )
         vectors, metric = _fitted(estimator, "centroids_", name), _metric(estimator.metric, 2, name)
         vote = Vote(1, "uniform", _plain(estimator.classes_, name))
-    elif name in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"):
+    elif name in ("KMeans", "MiniBatchKMeans"):
         vectors, metric = _fitted(estimator, "cluster_centers_", name), "euclidean"
         vote = Vote(1, "uniform", list(range(len(vectors))))
     else:
@@ -208,21 +219,28 @@ def from_estimator(
         way = way or "compile it with keywright.compile"
         raise SearchError(f"{name} {why}; {way}", code="estimator")
     vectors = np.asarray(vectors, np.float64)
-    most = largest_levels(vectors.shape[1], metric)
+    samples, own = _samples(vectors, calibration, centres=not hasattr(estimator, "_fit_X"))
+    most, reach = largest_levels(vectors.shape[1], metric), 0.0
+    if metric == "euclidean" and samples.shape[1:] == vectors.shape[1:]:
+        reach = float(norms_of(np.concatenate([vectors, samples]) - vectors.mean(axis=0)).max())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # predictions are judged instead of neighbours
-        index = Index.of(vectors, metric=metric, levels=most if levels is None else levels, radius=radius)
+        index = Index.of(
+            vectors,
+            metric=metric,
+            levels=most if levels is None else levels,
+            radius=1.5 * reach if radius is None and reach else radius,
+        )
     _require_same(estimator, vectors, vote, metric)
-    samples, left_out = _samples(vectors, calibration, centres=not hasattr(estimator, "_fit_X"))
-    vote = replace(vote, agreement=_agreement(index.quantisation, vectors, vote, samples, left_out))
-    _judge(name, vote, index.quantisation, accuracy, most)
-    return index, vote
+    agreement = _agreement(estimator, index.quantisation, vectors, vote, samples, own)
+    _judge(name, agreement, index.quantisation, accuracy, most, reach)
+    return index, replace(vote, agreement=agreement.share)
 
 
 def _samples(
     vectors: NDArray[np.float64], calibration: ArrayLike | None, *, centres: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-    """Return samples to compare, (count, dimension), and for each the vector that has no vote, if any."""
+    """Return samples to compare, (count, dimension), and which stored vectors they are, if they are."""
     rng = np.random.default_rng(0)
     count = int(np.clip(PRODUCTS // len(vectors), FEWEST, COMPARED))
     if calibration is not None:
@@ -246,22 +264,38 @@ def _between(
     return points
 
 
+@dataclass(frozen=True)
+class _Agreement:
+    """Shares of samples with equal predictions.
+
+    Attributes:
+        rounded: by rounded vectors and by the model.
+        ordered: by exact vectors, of which equal distances have the order of an index, and by the model.
+        alone: by rounded and by exact vectors, of stored samples without their own votes; 1 for others.
+    """
+
+    rounded: float
+    ordered: float
+    alone: float
+
+    @property
+    def share(self) -> float:
+        return min(self.rounded, self.alone)
+
+
 def _agreement(
+    estimator: Any,
     quantisation: Quantisation,
     vectors: NDArray[np.float64],
     vote: Vote,
     samples: NDArray[np.float64],
-    left_out: NDArray[np.int64] | None,
-) -> float | None:
-    """Return the share of samples whose predictions by rounded vectors equal those by exact ones; None if one
-    sample is all that the model has.
+    own: NDArray[np.int64] | None,
+) -> _Agreement:
+    """Compare predictions of samples, which are the stored vectors `own`, if they are.
 
     Raises:
         SearchError: a sample has another length, or is beyond the radius, as for `Client.query`.
     """
-    vote = replace(vote, k=min(vote.k, len(vectors) - (left_out is not None)))
-    if not vote.k:
-        return None
     queries, factors = zip(*(quantisation.query(sample) for sample in samples), strict=True)
     integers = np.empty((len(samples), len(vectors)), np.int64)
     start = 0
@@ -270,46 +304,64 @@ def _agreement(
         products = np.asarray(queries, np.float64) @ rows.T.astype(np.float64)
         integers[:, start : start + len(rows)] = products.astype(np.int64) + (addends if len(addends) else 0)
         start += len(rows)
-    equal, unlike = 0, 0.0
+    unlike = 0.0
     if vote.mean:
         targets = np.asarray(vote.labels, np.float64)
-        unlike = UNLIKE * float(targets.std()) + float(np.finfo(np.float32).eps) * float(
-            np.abs(targets).max()
-        )
-    for i, sample in enumerate(samples):
-        rounded = quantisation.scores(integers[i], factors[i])
-        both = [_distances(vectors, sample, quantisation.metric)]
-        both.append(rounded if quantisation.metric == "euclidean" else 1 - rounded)
-        own = []
-        for distances in both:
-            if left_out is not None:
-                distances[left_out[i]] = np.inf
-            ids = nearest(distances, vote.k)
-            own.append(vote.decide(ids.tolist(), distances[ids]))
-        if vote.mean:
-            equal += abs(float(own[0]) - float(own[1])) <= unlike
-        else:
-            equal += own[0] == own[1]
-    return equal / len(samples)
+        low, high = np.percentile(targets, (16, 84))
+        unlike = UNLIKE * float(high - low) / 2 + float(np.finfo(np.float32).eps * np.abs(targets).max())
+
+    def same(one: Any, other: Any) -> bool:
+        return bool(abs(one - other) <= unlike) if vote.mean else bool(one == other)
+
+    others = replace(vote, k=min(vote.k, len(vectors) - 1))
+    equal = np.ones((len(samples), 3))
+    for i, (sample, prediction) in enumerate(zip(samples, _predicted(estimator, samples), strict=True)):
+        exact = _distances(vectors, sample, quantisation.metric)
+        scores = quantisation.scores(integers[i], factors[i])
+        rounded = scores if quantisation.metric == "euclidean" else 1 - scores
+        equal[i, :2] = [same(vote.nearest(distances), prediction) for distances in (rounded, exact)]
+        if own is not None and others.k:
+            exact[own[i]] = rounded[own[i]] = np.inf
+            equal[i, 2] = same(others.nearest(rounded), others.nearest(exact))
+    return _Agreement(*equal.mean(axis=0).tolist())
 
 
-def _judge(name: str, vote: Vote, quantisation: Quantisation, accuracy: float, most: int) -> None:
-    """Refuse or warn of an index whose rounding changes predictions."""
-    agreement = 1.0 if vote.agreement is None else vote.agreement
-    if agreement >= max(accuracy, LEAST_AGREEMENT):
+def _predicted(estimator: Any, samples: NDArray[np.float64]) -> NDArray[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # arrays have no names of features
+        return np.asarray(estimator.predict(samples)).ravel()
+
+
+def _judge(
+    name: str, agreement: _Agreement, quantisation: Quantisation, accuracy: float, most: int, reach: float
+) -> None:
+    """Refuse or warn of an index that changes predictions.
+
+    Args:
+        most: levels of such an index.
+        reach: the largest distance of vectors and samples from their middle.
+    """
+    if agreement.share >= max(accuracy, LEAST_AGREEMENT):
         return
+    cause = f"rounding to {quantity(quantisation.levels, 'level')}"
     way = "scale or transform its features before the fit, so that no feature or sample outweighs the others"
-    if quantisation.metric == "cosine":
-        way = "fit it with Euclidean distances on vectors of norm 1, which have the same neighbours"
-    more = f", or pass up to levels={most}" if quantisation.levels < most else ""
-    text = (
-        f"rounding to {quantisation.levels} levels changes {1 - agreement:.1%} of the predictions of {name}"
-    )
-    if agreement < accuracy:
-        raise SearchError(
-            f"{text}, and accuracy={accuracy:g} allows {1 - accuracy:.1%}; {way}{more}", code="estimator"
+    if agreement.ordered <= agreement.share:
+        cause = "the order of equal distances"
+        way = (
+            "leave repeated samples out, or fit it with algorithm='brute', which orders them as an index does"
         )
-    warnings.warn(f"{text}; {way}{more}", stacklevel=3)
+    elif quantisation.metric == "cosine":
+        way = "fit it with Euclidean distances on vectors of norm 1, which have the same neighbours"
+    elif quantisation.radius > 2 * reach:
+        way = f"pass radius={1.5 * reach:.3g}"
+    if agreement.ordered > agreement.share and quantisation.levels < most:
+        way += f", or pass up to levels={most}"
+    text = f"{cause} changes {1 - agreement.share:.1%} of the predictions of {name}"
+    if agreement.share < accuracy:
+        raise SearchError(
+            f"{text}, and accuracy={accuracy:g} allows {1 - accuracy:.1%}; {way}", code="estimator"
+        )
+    warnings.warn(f"{text}; {way}", stacklevel=3)
 
 
 def _distances(
@@ -335,9 +387,7 @@ def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metr
     queries = _between(vectors, rng, QUERIES, (0.1, 0.45))
     beside = rng.normal(size=queries.shape) * vectors.std(axis=0)
     queries += rng.integers(0, 2, (QUERIES, 1)) * beside
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # arrays have no names of features
-        expected = np.asarray(estimator.predict(queries)).ravel()
+    expected = _predicted(estimator, queries)
     size = float(np.abs(vectors).max(initial=1.0))
     for query, prediction in zip(queries, expected, strict=True):
         distances = _distances(vectors, query, metric)

@@ -97,7 +97,6 @@ OVERWRITING = sorted(set(ALL) - {"accounts"})
 DIRECT: dict[str, str] = {
     "_reading/sealed.py": "the document of a folder that is being made",
     "_files.py": "the writer",
-    "model/exchange/identity.py": "a file of a folder that is being made",
     "model/folder/description.py": "files of a folder that is being made",
     "search/encrypted_index.py": "files of a folder that is being made",
     "search/index.py": "files of a folder that is being made",

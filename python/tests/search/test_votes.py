@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 sklearn = pytest.importorskip("sklearn")
 from keywright.compiler.front_ends.estimator_refusals import FORMS  # noqa: E402
 from sklearn import neighbors  # noqa: E402
-from sklearn.cluster import KMeans, MiniBatchKMeans  # noqa: E402
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.neighbors import (  # noqa: E402
@@ -71,7 +71,7 @@ def predictions(estimator: Any, radius: float | None = None) -> list[Any]:
 @pytest.mark.parametrize(
     ("weights", "metric"), [("uniform", "minkowski"), ("uniform", "cosine"), ("distance", "minkowski")]
 )
-@pytest.mark.filterwarnings("ignore:rounding to 1000 levels changes 2.0%:UserWarning")
+@pytest.mark.filterwarnings("ignore:rounding to 1,000 levels changes 2.0%:UserWarning")
 def test_neighbours_vote_like_scikit_learn(weights: str, metric: str) -> None:
     estimator = KNeighborsClassifier(5, weights=weights, metric=metric).fit(X, NAMES[Y])
     assert predictions(estimator) == estimator.predict(SAMPLES).tolist()
@@ -154,6 +154,53 @@ def test_averages_of_one_number_are_equal(target: float) -> None:
     assert agreement(model, levels=40) == 1
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "kd_tree", "brute"])
+@pytest.mark.parametrize("repeats", [1, 5])
+@pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])
+@pytest.mark.filterwarnings("ignore:(rounding|the order):UserWarning")
+def test_equal_distances_count_where_the_model_orders_them_otherwise(
+    algorithm: str, repeats: int, kind: Any
+) -> None:
+    """Whole numbers have equal distances, and repeated rows are as far."""
+    rng = np.random.default_rng(1)
+    samples = np.repeat(rng.integers(0, 3, (600 // repeats, 3)), repeats, axis=0).astype(float)
+    labels = rng.integers(0, 2, 600).astype(float)
+    model = kind(3, algorithm=algorithm).fit(samples, labels)
+    index, vote = search.from_estimator(model, accuracy=0)
+    assert vote.agreement is not None
+    asked = rng.integers(0, 3, (60, 3)).astype(float)
+    client = search.Client(index.directory())
+    keys, equal = client.keys(), []
+    for sample, prediction in zip(asked, model.predict(asked), strict=True):
+        query = client.query(sample)
+        given = vote.predict(query, index.answer(query.data, keys))
+        equal.append(abs(float(given) - prediction) < 0.05)
+    # Four standard deviations of shares of 512 and of 60 samples, of which many are the same.
+    assert np.mean(equal) >= vote.agreement - 4 * np.sqrt(0.25 / 60)
+    if vote.agreement < 0.9 and algorithm != "brute":
+        with pytest.raises(SearchError, match=r"the order of equal distances.*brute"):
+            search.from_estimator(model)
+
+
+def test_outliers_of_targets_hide_no_change() -> None:
+    rng = np.random.default_rng(2)
+    samples = rng.normal(size=(300, 3))
+    samples[0] = 2e4
+    targets = samples[:, 1].copy()
+    targets[1] = 1e5
+    with pytest.raises(SearchError, match="rounding to"):
+        search.from_estimator(KNeighborsRegressor(3).fit(samples, targets))
+
+
+def test_a_radius_covers_calibration_data_and_is_not_too_large() -> None:
+    centres = NearestCentroid().fit(X, Y)
+    index, _ = search.from_estimator(centres, calibration=X)
+    for sample in X:
+        index.quantisation.query(sample)
+    with pytest.raises(SearchError, match=r"pass radius=\S*$"):
+        search.from_estimator(centres, calibration=X, radius=1e5)
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     model = KNeighborsClassifier(3).fit(X, Y)
     for accuracy in (float("nan"), -1.0, 2.0):
@@ -196,6 +243,7 @@ def test_an_index_whose_rounding_changes_predictions_is_refused() -> None:
         (RadiusNeighborsClassifier().fit(X, Y), "within a radius"),
         (KNeighborsClassifier(), "not fitted"),
         (KMeans(2), "not fitted"),
+        (BisectingKMeans(3, random_state=1).fit(X), "a tree of clusters.*fit KMeans"),
         (KNeighborsClassifier(metric="manhattan").fit(X, Y), "metric='manhattan'"),
         (KNeighborsClassifier(p=3).fit(X, Y), "has p=3,"),
         (KNeighborsClassifier(p=1).fit(X, Y), "has p=1,"),
@@ -211,6 +259,7 @@ def test_other_models_are_refused(estimator: Any, match: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name, (_, instead) in FORMS.items() if "keywright.search" in instead]
 )
+@pytest.mark.filterwarnings("ignore:rounding to 1,462 levels changes 1.3%:UserWarning")
 def test_no_refusal_leads_in_a_circle(name: str) -> None:
     """What `keywright.compile` sends here is taken, or refused without a way back."""
     estimator = getattr(neighbors, name)()

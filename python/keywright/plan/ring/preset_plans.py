@@ -48,19 +48,30 @@ def highest_level(chain: Chain, most: int) -> int | None:
     return None
 
 
+def require_presets(program: Program) -> None:
+    """Refuse a program whose bootstraps no preset has, so that no file can name them.
+
+    Raises:
+        ParameterError: it has such a bootstrap.
+    """
+    presets = BootstrapperPlan.presets()
+    for bootstrap in program.operands.bootstraps:
+        if bootstrap.preset not in presets:
+            own = f"preset {bootstrap.preset!r}" if bootstrap.preset else "a plan of your own"
+            raise ParameterError(
+                f"the program bootstraps with {own}, and files name a preset of this release; compile the model "
+                f"with parameters= one of {', '.join(presets)}",
+                code="preset",
+            )
+
+
 def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
     """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
 
     Raises:
         ParameterError: no preset has one of its bootstraps.
     """
-    for bootstrap in program.operands.bootstraps:
-        if bootstrap.preset not in BootstrapperPlan.presets():
-            raise ParameterError(
-                f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
-                f"{', '.join(BootstrapperPlan.presets())}; compile the model again",
-                code="preset",
-            )
+    require_presets(program)
     return [preset_plan(option, program) for option in program.operands.bootstraps]
 
 
