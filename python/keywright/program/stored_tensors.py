@@ -32,6 +32,9 @@ INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 MAX_AXES = 1 << 22
 """Of all values together, as far as constants tell."""
 
+MAX_WRITTEN_OUT = 1 << 16
+"""Nodes for which a model's calls of its functions stand, all together."""
+
 MAX_FOLLOWED = 1 << 20
 """Entries of vectors, all together, that onnx follows in case they are sizes of other values."""
 
@@ -55,9 +58,14 @@ def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionP
     while left:
         graph = left.pop()
         yield graph
-        for attribute in (attribute for node in graph.node for attribute in node.attribute):
-            left += [attribute.g] if attribute.HasField("g") else []
-            left += attribute.graphs
+        left += (nested for node in graph.node for nested in _nested(node))
+
+
+def _nested(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that a node holds."""
+    for attribute in node.attribute:
+        yield from [attribute.g] if attribute.HasField("g") else []
+        yield from attribute.graphs
 
 
 def array_of(tensor: onnx.TensorProto) -> NDArray[Any]:
@@ -101,16 +109,39 @@ def require_inside(model: onnx.ModelProto) -> None:
 
 def require_inferable(model: onnx.ModelProto) -> None:
     """Refuse a model for whose shapes onnx would take time or memory without end: with a malformed equation
-    of an Einsum, a Split into more parts than it has outputs, or values of very many axes.
+    of an Einsum, a Split into more parts than it has outputs, values of very many axes, or functions that
+    stand for very many nodes.
 
     Raises:
         RefusalError: names the node, and the attribute.
     """
+    _require_few_calls(model)
     for graph in _graphs(model):
         for node in graph.node:
             for each in node.attribute:
                 _require_attribute(node, each)
     _Axes(model).of_graph(model.graph)
+
+
+def _require_few_calls(model: onnx.ModelProto) -> None:
+    """Refuse functions that call others, or themselves, so often that onnx writes out too many nodes."""
+    bodies: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
+    for each in model.functions:
+        bodies.setdefault((each.domain.removeprefix("ai.onnx"), each.name), []).append(each)
+    left: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph] if bodies else []
+    count = -sum(len(graph.node) for graph in _graphs(model) if isinstance(graph, onnx.GraphProto))
+    while left:
+        for node in left.pop().node:
+            count += 1
+            if count > MAX_WRITTEN_OUT:
+                raise RefusalError(
+                    f"node {node.name or ', '.join(node.output)!r}: the model's functions call each other or "
+                    f"themselves, and stand for more than {MAX_WRITTEN_OUT} nodes; export the model "
+                    "without functions",
+                    code="size",
+                )
+            called = (node.domain.removeprefix("ai.onnx"), node.op_type)
+            left += [*bodies.get(called, ()), *_nested(node)]
 
 
 def inferred(model: onnx.ModelProto) -> onnx.GraphProto:
@@ -147,7 +178,7 @@ def _not_followed(model: onnx.ModelProto) -> Iterator[int]:
         entries.setdefault(value.name, length if known else math.inf)
     calls, noted = {each.name for each in model.functions}, 0
     for index, node in enumerate(model.graph.node):
-        if node.op_type in calls or any(each.HasField("g") or each.graphs for each in node.attribute):
+        if node.op_type in calls or any(True for _ in _nested(node)):
             yield index
         elif node.op_type in _following():
             count = sum(entries.get(name, math.inf) for name in node.input if name)
@@ -215,9 +246,9 @@ class _Axes:
         own = [self.ranks.get(each, 0) for each in node.input]
         rank, axes = max(own, default=0), int(node.op_type in ADDING)
         squeezes = node.op_type == "Squeeze"
+        for graph in _nested(node):
+            rank = max(rank, self.of_graph(graph, rank) + 1)
         for each in node.attribute:
-            for graph in [*([each.g] if each.HasField("g") else []), *each.graphs]:
-                rank = max(rank, self.of_graph(graph, rank) + 1)
             if each.name in ("axes", "shape") and (not squeezes or self.early == {True}):
                 axes += len(each.ints) if node.op_type in SHAPED or each.name == "shape" else 0
             if each.name == "equation":

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,7 +14,7 @@ from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ELEMENTS, require_elements
 from keywright.errors import RefusalError
 from keywright.errors.refusals.operators import dynamic_shape, no_batch_axis, unsupported_operator
-from keywright.program.arrays import Shape, Vector
+from keywright.program.arrays import Shape
 from keywright.program.client.last_steps import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
@@ -112,7 +113,7 @@ class _Importer:
         self.reasons: list[RefusalError] = []
         self.claims = DataClaims(None if bits is None else bits.ravel())
         self.values: dict[str, Operand] = {}
-        self.reference = Reference(list(model.opset_import))
+        self.reference = Reference(model)
         self.batch = 1
         self.alone: dict[str, int] = {}  # sizes of inputs whose only axis is not open
         self.scores: tuple[Shape, ...] = ()
@@ -200,7 +201,7 @@ class _Importer:
         wrong = ""
         if array.dtype.kind == "c":
             wrong = "are complex numbers"
-        elif array.dtype.kind not in "biuOSUT" and not _usable(np.asarray(array, np.float64)):
+        elif array.dtype.kind not in "biuOSUT" and not _usable(array):
             wrong = "hold values that are not finite"
         if wrong:
             self.reasons.append(RefusalError(f"weights {name!r} {wrong}"))
@@ -340,8 +341,9 @@ def _without_numbers(value: Operand | None) -> Operand | None:
     return replace(value, numbers=None) if isinstance(value, EncryptedValue) and not value.gate else value
 
 
-def _usable(values: Vector) -> bool:
+def _usable(array: NDArray[np.generic]) -> bool:
     """Whether constants are finite, or minus infinity, as masks are."""
+    values: Any = array if array.dtype.kind == "f" else np.asarray(array, np.float64)
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 

@@ -243,13 +243,17 @@ class Graph:
                 order.append(number)
         return order
 
+    def in_order(self) -> "Graph":
+        """Return the graph in topological order, without unused nodes."""
+        return Graph({number: self.nodes[number] for number in self.topological_order()}, self.output)
+
     def renumbered(self) -> "Graph":
         """Return the graph in topological order with consecutive numbers, without unused nodes."""
-        order = self.topological_order()
-        place = {number: index for index, number in enumerate(order)}
+        ordered = self.in_order().nodes
+        place = {number: index for index, number in enumerate(ordered)}
         nodes = {
-            place[number]: with_operands(self.nodes[number], [place[o] for o in operands(self.nodes[number])])
-            for number in order
+            place[number]: with_operands(node, [place[o] for o in operands(node)])
+            for number, node in ordered.items()
         }
         return Graph(nodes, place[self.output])
 

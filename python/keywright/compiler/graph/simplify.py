@@ -1,8 +1,10 @@
 """Exact rewriting that saves levels: functions fused, linear maps merged, constants folded.
 
-Each rule returns whether it changed the graph; `simplify` applies them until none does.
+Each rule returns whether it changed the graph; `simplify` applies them until none does. What follows a change
+in a chain is changed in the same pass: long chains take time by their length, not its square.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
@@ -29,6 +31,9 @@ from .piecewise import Function, PiecewiseLinear, composed, summed
 from .quadratics import complete_squares
 from .sparse import SparseMatrix
 
+MAX_FUSED = 256
+"""Pieces or evaluations of functions of which a fused one may consist: both can double at every node."""
+
 MERGE_GROWTH = 16
 """A merged map may have this many times the entries of its parts. Beyond that, the saved level costs too many
 diagonals."""
@@ -45,8 +50,8 @@ def simplify(graph: Graph) -> Graph:
     graph = complete_squares(graph)
     rules = (_fold_shift, _fold_constant, _merge_linear, _sum_linear, _absorb_addition)
     while any(rule(graph) for rule in rules):
-        graph = graph.renumbered()
-    return graph
+        graph = graph.in_order()
+    return graph.renumbered()
 
 
 def _fuse_functions(graph: Graph) -> Graph:
@@ -60,14 +65,28 @@ def _fuse_functions(graph: Graph) -> Graph:
 def _fused(graph: Graph, across_shared: bool) -> Graph:
     nodes = dict(graph.nodes)
     chains: dict[int, tuple[int, Function, Activation | None]] = {}
-    consumers = graph.consumers()
+    consumers, costs = graph.consumers(), dict[int, int]()
     for number, node in graph.nodes.items():
         shared = any(chains[o][2] is not None and set(consumers[o]) != {number} for o in operands(node))
-        chain = None if shared and not across_shared else _chain(node, chains)
+        costs[number] = 1 + sum(costs[operand] for operand in operands(node))
+        pieces = prod(1 + len(each.kinks) for each in _piecewise(node, chains))
+        apart = (shared and not across_shared) or max(costs[number], pieces) > MAX_FUSED
+        chain = None if apart else _chain(node, chains)
         chains[number] = chain or (number, PiecewiseLinear(), None)
+        if isinstance(chains[number][1], PiecewiseLinear):
+            costs[number] = 1
         if chain is not None and chain[2] is not None:
             nodes[number] = replace(chain[2], operands=(chain[0],), function=chain[1])
     return Graph(nodes, graph.output)
+
+
+def _piecewise(
+    node: Node, chains: dict[int, tuple[int, Function, Activation | None]]
+) -> Iterator[PiecewiseLinear]:
+    """Yield the piecewise linear functions that are composed at a node."""
+    for function in [getattr(node, "function", None), *(chains[operand][1] for operand in operands(node))]:
+        if isinstance(function, PiecewiseLinear):
+            yield function
 
 
 def _chain(
@@ -125,29 +144,35 @@ def _kinked(outer: Function, inner: Function) -> bool:
 
 def _fold_shift(graph: Graph) -> bool:
     """Absorb a constant before or after a linear map into its bias, and merge two constants."""
-    consumers = graph.consumers()
-    for number, node in graph.nodes.items():
-        if isinstance(node, Linear):
+    consumers, changed = graph.consumers(), False
+    for number in graph.nodes:
+        while (folded := _with_shift(graph, number, consumers)) is not None:
+            graph.nodes[number], changed = folded, True
+    return changed
+
+
+def _with_shift(graph: Graph, number: int, consumers: dict[int, list[int]]) -> Node | None:
+    """Return a node that has absorbed a constant before it; None if there is none."""
+    match graph.nodes[number]:
+        case Linear() as node:
             for index, operand in enumerate(node.operands):
                 source = graph.nodes[operand]
                 if isinstance(source, Shift):
                     bias = node.bias + node.matrices[index].apply(source.vector)
                     new = [*node.operands[:index], source.operands[0], *node.operands[index + 1 :]]
-                    graph.nodes[number] = replace(node, bias=bias, operands=tuple(new))
-                    return True
-        elif isinstance(node, Shift):
-            source = graph.nodes[node.operands[0]]
-            if isinstance(source, Linear) and len(consumers[node.operands[0]]) == 1:
-                graph.nodes[number] = replace(source, bias=source.bias + node.vector, shape=source.shape)
-                return True
+                    return replace(node, bias=bias, operands=tuple(new))
+        case Shift(operands=(operand,), vector=vector):
+            source = graph.nodes[operand]
+            if isinstance(source, Linear) and len(consumers[operand]) == 1:
+                return replace(source, bias=source.bias + vector, shape=source.shape)
             if isinstance(source, Shift):
-                graph.nodes[number] = replace(source, vector=source.vector + node.vector)
-                return True
-    return False
+                return replace(source, vector=source.vector + vector)
+    return None
 
 
 def _fold_constant(graph: Graph) -> bool:
     """Multiply by a constant, as a stored statistic is, in a linear map; a map of a constant is one, too."""
+    changed = False
     for number, node in graph.nodes.items():
         if isinstance(node, Multiply):
             for factor, other in (node.operands, node.operands[::-1]):
@@ -155,7 +180,8 @@ def _fold_constant(graph: Graph) -> bool:
                     matrix = SparseMatrix.diagonal(values)
                     nothing = np.zeros(len(values))
                     graph.nodes[number] = Linear(node.shape, (other,), (matrix,), nothing, label=node.label)
-                    return True
+                    changed = True
+                    break
         elif isinstance(node, Linear) and len(node.operands) == 1 and node.matrices[0].entries:
             inner = graph.nodes[node.operands[0]]
             if (values := _constant(inner)) is not None:
@@ -163,8 +189,8 @@ def _fold_constant(graph: Graph) -> bool:
                 matrix = SparseMatrix(node.matrices[0].shape, places, places, np.zeros(0))
                 bias = node.bias + node.matrices[0].apply(values)
                 graph.nodes[number] = replace(node, matrices=(matrix,), bias=bias)
-                return True
-    return False
+                changed = True
+    return changed
 
 
 def _constant(node: Node) -> Vector | None:
@@ -176,7 +202,7 @@ def _constant(node: Node) -> Vector | None:
 
 def _merge_linear(graph: Graph) -> bool:
     """Multiply a linear map that only linear maps read into them."""
-    consumers = graph.consumers()
+    consumers, changed = graph.consumers(), False
     for number, inner in graph.nodes.items():
         readers = consumers[number]
         if not isinstance(inner, Linear) or inner.separate or number == graph.output or not readers:
@@ -186,8 +212,10 @@ def _merge_linear(graph: Graph) -> bool:
                 outer = graph.nodes[reader]
                 if isinstance(outer, Linear):
                     graph.nodes[reader] = _merged(outer, number, inner)
-            return True
-    return False
+            if any(isinstance(graph.nodes[operand], Linear) for operand in inner.operands):
+                return True  # it may merge into the new readers
+            changed = True
+    return changed
 
 
 def _can_merge(outer: Node, number: int, inner: Linear) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.exporters.samples import one_sample
 from keywright.compiler.front_ends.exporters.torch_module import require_outputs
 from keywright.compiler.front_ends.model_file import UNCOMPARED
 from keywright.errors import EncodeError, ModelRefusedError, PackageMissingError, RefusalError
@@ -257,3 +258,8 @@ def test_an_exporter_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(__import__("sys").modules, "skl2onnx", None)
     with pytest.raises(PackageMissingError, match=r"pip install 'keywright\[sklearn\]'"):
         compiler.to_onnx(LogisticRegression(), SAMPLES)
+
+
+def test_one_number_a_sample_names_its_input() -> None:
+    with pytest.raises(EncodeError, match=r"input 'a' .*as \(60, 1\), which the model reads as a\[:, 0\]"):
+        one_sample(np.zeros(60), "a module", "a")

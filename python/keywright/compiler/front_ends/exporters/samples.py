@@ -30,8 +30,12 @@ def imported(module: str, package: str, extra: str) -> ModuleType:
         raise PackageMissingError(package, extra) from error
 
 
-def one_sample(example: ArrayLike | None, what: str) -> NDArray[np.float32]:
+def one_sample(example: ArrayLike | None, what: str, name: str | None = None) -> NDArray[np.float32]:
     """Return the first sample, (1, *input_shape).
+
+    Args:
+        what: is exported.
+        name: of the input, if there are several.
 
     Raises:
         TypeError: there is no example.
@@ -51,7 +55,13 @@ def one_sample(example: ArrayLike | None, what: str) -> NDArray[np.float32]:
             code="samples",
         ) from error
     if samples.ndim < 2 or samples.size == 0:
-        raise EncodeError(f"an example has shape (count, *input_shape), got {samples.shape}", code="samples")
+        where = "an example has" if name is None else f"samples of input {name!r} have"
+        text = f"{where} shape (count, *input_shape), got {samples.shape}"
+        if samples.ndim == 1 and samples.size and name is not None:
+            text += (
+                f"; give one number a sample as ({samples.size}, 1), which the model reads as {name}[:, 0]"
+            )
+        raise EncodeError(text, code="samples")
     return samples[:1]
 
 

@@ -41,8 +41,8 @@ def export_module(model: Any, example: Any) -> onnx.ModelProto:
             f"the model takes several inputs; give a mapping with the arrays of {', '.join(map(repr, names))}"
         )
         raise EncodeError(text, code="samples")
-    for each in [example] if named is None else named.values():
-        one_sample(each, "a torch.nn.Module")
+    for name, each in ({None: example} if named is None else named).items():
+        one_sample(each, "a torch.nn.Module", name)
     dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
     device = next((parameter.device for parameter in model.parameters()), None)
 

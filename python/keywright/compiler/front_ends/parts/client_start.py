@@ -294,7 +294,7 @@ class _Flow:
             tensor.name: numpy_helper.to_array(tensor) for tensor in self.graph.initializer
         }
         shapes = {name: np.asarray((1, *self.shape_of(name)), np.int64) for name in self.used}
-        reference, kept = Reference(list(self.model.opset_import)), list[onnx.NodeProto]()
+        reference, kept = Reference(self.model), list[onnx.NodeProto]()
         folded = dict[str, NDArray[Any]]()
         for node in self.nodes:
             names = [name for name in node.input if name]

@@ -159,8 +159,13 @@ class _Rewriter:
             rule = self.rules.get(node.op_type)
             if rule is None:
                 self.nodes.append(node)
-            else:
+                continue
+            try:
                 rule(node)
+            except (ArithmeticError, TypeError, ValueError) as error:  # of texts, or of other shapes
+                raise RefusalError(
+                    f"node {node.name or node.op_type!r}: operands do not fit: {error}"
+                ) from error
         result = onnx.ModelProto()
         result.CopyFrom(self.model)
         graph = result.graph
