@@ -33,6 +33,7 @@ from onnx import helper
 from tests.ciphertexts import decrypt_result, encrypt_sample
 from tests.compiler.placement.test_bootstrapped_network import residual_network, small_plan
 from tests.compiler.placement.test_bootstrapped_pairs import backend, with_pairs
+from tests.compiler.placement.test_rings_encrypted import ring_plan, rings_of
 
 Build = Callable[..., onnx.ModelProto]
 ENTROPY = bytes(range(32))
@@ -62,6 +63,7 @@ def polynomial_network(build: Build) -> onnx.ModelProto:
     return build(nodes, (2, 8, 8), constants)
 
 
+CASES = [("residual", 4), ("residual", 8), ("polynomials", 2), ("residual", 2, True)]
 NETWORKS = {"residual": residual_network, "polynomials": polynomial_network}
 
 
@@ -75,18 +77,19 @@ class Case:
     samples: NDArray[np.float64]
 
 
-def compiled(build: Build, network: str, batch: int) -> Case:
-    plan = small_plan("pair")
+def compiled(build: Build, network: str, batch: int, rings: bool = False) -> Case:
+    plan = ring_plan() if rings else small_plan("pair")
     samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
-    options = (replace(compiler.Bootstrap.of(plan), pairs=False),)
+    options = (replace(compiler.Bootstrap.of(plan), pairs=False, input_log_n=0),)
     target = compiler.Target(slots=plan.slots, levels=plan.output_level, bootstraps=options, batch=batch)
+    target = replace(target, rings=rings_of(plan) if rings else ())
     methods = {"sigmoid": "chebyshev:7", "tanh": "chebyshev:7"} if network == "polynomials" else {}
     fit = compiler.Fit(calibration=samples, activations=methods)
     one = compiler.compile_program(NETWORKS[network](build), target, fit)
     return Case(plan, one, join_halves(with_pairs(one, pairs=True)), samples)
 
 
-@pytest.fixture(scope="module", params=[("residual", 4), ("residual", 8), ("polynomials", 2)], ids=str)
+@pytest.fixture(scope="module", params=CASES, ids=str)
 def case(build: Build, request: pytest.FixtureRequest) -> Case:
     return compiled(build, *request.param)
 
@@ -115,6 +118,7 @@ def test_maps_are_as_many_as_for_one_half(case: Case) -> None:
     assert joined["conjugate"] <= joined["linear_transform"] + joined["add_both"]
     assert len(case.joined.bootstrap_pairs) == one["bootstrap"] > 0
     assert case.joined.depth == case.one.depth
+    assert case.joined.layers[-1].stop == len(case.joined.instructions)
     assert len(case.joined.ranges) == 2 * len(case.one.ranges)
     transforms = [case.one.operands.transforms, case.joined.operands.transforms]
     assert len(transforms[0]) == len(transforms[1])
