@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler import arrangement
+from keywright.compiler.graph.graph import Graph
 from keywright.compiler.joining import join_halves
 from keywright.errors import FormatError
 from keywright.model.exchange.interface import interface
@@ -22,12 +24,17 @@ from keywright.model.served.manifest import Manifest
 from keywright.plan import KeyFrontier
 from keywright.program.file.storage import digest
 from keywright.program.file.validation import validate
-from keywright.program.instructions import Opcode
+from keywright.program.instructions import Instruction, Opcode, Scales
+from keywright.program.interface import ProgramInput, ProgramOutput
+from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
 from keywright.runtime import run_clear, simulate
 from keywright.runtime.clear_backend import ClearBackend
 from keywright.runtime.clear_run import run_batch
 from keywright.runtime.executor import execute
+from keywright.runtime.scales import as_ciphertext
+from keywright.runtime.simulation.backend import SimulatedBackend
+from keywright.runtime.simulation.ciphertext import SimulatedCiphertext
 from numpy.typing import NDArray
 from onnx import helper
 from tests.ciphertexts import decrypt_result, encrypt_sample
@@ -177,6 +184,56 @@ def test_operands_of_another_kind_are_refused(
         validate(replace(program, instructions=steps))
 
 
+@pytest.mark.parametrize("opcode", ["real", "imaginary"])
+@pytest.mark.parametrize("places", [(0, 0), (1, 0), (1, 1)])
+def test_parts_are_of_a_value_and_its_conjugate(
+    residual: Case, opcode: Opcode, places: tuple[int, int]
+) -> None:
+    """Others would be complex, and taken for real ones."""
+    program = residual.joined
+    steps = tuple(
+        replace(step, operands=tuple(step.operands[place] for place in places))
+        if step.opcode == opcode
+        else step
+        for step in program.instructions
+    )
+    with pytest.raises(FormatError, match="not a value and its conjugate"):
+        validate(replace(program, instructions=steps))
+
+
+def test_joined_operands_are_brought_to_one_scale() -> None:
+    scales = Scales()
+    steps = [
+        Instruction("input", 0, (), 3),
+        Instruction("mul", 1, (0, 0), 2),
+        Instruction("drop_level", 2, (0,), 2),
+        Instruction("join", 3, (2, 1), 2),
+        Instruction("join", 4, (1, 2), 2),
+    ]
+    assert [scales.follow(step) for step in steps] == [[], [], [], [2], [2]]
+    assert scales.of[1] == scales.of[3] == scales.of[4] != scales.of[2]
+
+
+def test_each_room_has_its_layouts_once(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves of a batch have the room of half the batch. Layers count all key switches of their values."""
+    rooms, plain = [], arrangement.choose_layouts
+
+    def chosen(graph: Graph, room: int, *rest: Any, **options: Any) -> Mapping[int, Layout]:
+        rooms.append((graph, room))
+        return plain(graph, room, *rest, **options)
+
+    monkeypatch.setattr(arrangement, "choose_layouts", chosen)
+    plan = small_plan("pair")
+    options = (compiler.Bootstrap.of(plan),)
+    target = compiler.Target(slots=plan.slots, levels=plan.output_level, bootstraps=options, samples=32)
+    samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
+    program = compiler.compile_program(residual_network(build), target, compiler.Fit(calibration=samples))
+    assert len({(id(graph), room) for graph, room in rooms}) == len(rooms) > 2
+    assert program.input.layout.parts == 2
+    counted = sum(each.count for each in program.key_switches if each.kind != "relinearization")
+    assert sum(layer.rotations for layer in program.layers) == counted
+
+
 def test_layouts_and_places_of_two_parts() -> None:
     """The second half is where the first is, in ciphertexts of its own, also in a ring of fewer slots."""
     layout = Layout(16, 8, np.asarray([0, 4], np.int32), batch=4, parts=2)
@@ -238,7 +295,7 @@ def test_encrypted_halves_have_the_results_of_the_program_for_one(residual: Case
 
 
 def test_predicted_errors_are_those_of_a_run(residual: Case) -> None:
-    """Within 2 bits; of halves that are real, they would be too small."""
+    """Within 2 bits."""
     program = residual.joined
     execution = KeyFrontier(program, residual.plan.parameters, [residual.plan]).execution
     samples = residual.samples[: program.batch]
@@ -247,3 +304,50 @@ def test_predicted_errors_are_those_of_a_run(residual: Case) -> None:
     (measured,) = encrypted(residual, [program])
     ratio = np.abs(measured - predicted.outputs).mean() / np.abs(predicted.noisy - predicted.outputs).mean()
     assert 1 / 4 < ratio < 4
+
+
+def test_imaginary_parts_of_errors_add_to_the_other_half(
+    residual: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of b, which has 64 times the error of a when both are joined; as in a run, and not so if they are lost."""
+    given = residual.one
+    layout = Layout(given.slots, given.slots, np.arange(given.slots, dtype=np.int32), batch=2, parts=2)
+    steps = (
+        Instruction("input", 0, (), 2),
+        Instruction("input", 1, (), 2, 1),
+        Instruction("linear_transform", 2, (1,), 1),
+        Instruction("drop_level", 3, (0,), 1),
+        Instruction("join", 4, (3, 2), 1),
+        Instruction("conjugate", 5, (4,), 1),
+        Instruction("real", 6, (4, 5), 1),
+        Instruction("imaginary", 7, (4, 5), 1),
+    )
+    factor = DiagonalMatrix(given.slots, ({0: np.full(given.slots, 64.0)},), 1)
+    program = replace(
+        given,
+        input=ProgramInput((given.slots,), layout, 2),
+        output=ProgramOutput((given.slots,), layout, 1, (6, 7)),
+        instructions=steps,
+        operands=replace(given.operands, transforms=(factor,), vectors=(), polynomials=()),
+        layers=(),
+        ranges=(),
+    )
+    validate(program)
+    samples = np.random.default_rng(3).uniform(-1, 1, (2, given.slots))
+    execution = KeyFrontier(program, residual.plan.parameters, [residual.plan]).execution
+
+    def first() -> np.float64:
+        predicted = simulate(program, execution, samples, public=True)
+        return np.abs(predicted.noisy - predicted.outputs)[:, 0].mean()
+
+    (measured,) = encrypted(replace(residual, samples=samples), [program])
+    complete = first()
+    assert 1 / 4 < np.abs(measured - run_batch(program, samples))[0].mean() / complete < 4
+    plain = SimulatedBackend.join
+
+    def joined(own: SimulatedBackend, *parts: SimulatedCiphertext) -> SimulatedCiphertext:
+        a, b = (as_ciphertext(each) for each in parts)
+        return plain(own, replace(a, values=a.values.real), replace(b, values=b.values.real))
+
+    monkeypatch.setattr(SimulatedBackend, "join", joined)
+    assert first() < complete / 16
