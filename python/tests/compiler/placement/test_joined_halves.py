@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -145,8 +146,12 @@ def test_key_switches_are_those_of_a_run(case: Case) -> None:
 
 
 def test_files_keep_halves_apart(case: Case, tmp_path: Path) -> None:
+    """Earlier versions, which do not know their operations, refuse the version of such files."""
     path = tmp_path / "program.kwp"
-    compiler.save(case.joined, path)
+    for program, version in ((case.one, 7), (case.joined, 8)):
+        compiler.save(program, path)
+        with zipfile.ZipFile(path) as archive:
+            assert json.loads(archive.read("program.json"))["version"] == version
     loaded = compiler.load(path)
     assert loaded.instructions == case.joined.instructions
     assert digest(loaded) == digest(case.joined) != digest(case.one)
