@@ -10,7 +10,7 @@ work (`Program.bootstrap_pairs`). A value of the program for one half has up to 
 * *halved*, (a + i b) / 2: what maps give, whose weights are divided by 2 where they read joined values.
 
 The sum of a halved value and its conjugate is a, and their difference is i b: both parts take one key switch,
-and no level. That runs in the layer that first reads a part, and is counted in the map's. A joined value keeps
+and no level. It runs in the layer that first reads a part, and is counted in the map's. A joined value keeps
 its parts, so that nothing is divided by 2 but weights and added vectors.
 
 Errors have both parts. An error e of a halved value is 2 Re(e) in a, twice that of a map by itself. The

@@ -91,7 +91,7 @@ class ArrayLayout:
                 expected=expected,
             )
         for (name, array), (_, _, dtype) in zip(arrays.items(), self.entries, strict=True):
-            if array.dtype.kind == "f" and np.dtype(dtype).kind != "f":
+            if array.dtype.kind not in "iub" and np.dtype(dtype).kind in "iu":
                 raise AggregationError(
                     f"array {name!r} was received as {dtype} and is {array.dtype} after training: its "
                     "average would be rounded to integers; begin with an array of floats",

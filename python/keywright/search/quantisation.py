@@ -59,8 +59,9 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 EXACT = 1 << 53
 """Largest integer up to which double precision has all integers."""
 
-SAMPLED = 1024
-"""Vectors whose distances from their neighbours are compared with the rounding."""
+SAMPLED, LEAST_SAMPLED, PAIRS = 1024, 64, 1 << 25
+"""Most and fewest vectors whose distances from their nearest neighbours are compared with the rounding, and
+the most distances that are computed for it, unless the fewest have more."""
 
 COARSE = 0.1
 """Share of vectors, lost among their neighbours, from which on `Index.of` warns."""
@@ -280,19 +281,33 @@ class Quantisation(Stated):
         """Return the share of vectors that rounding loses among their neighbours: it changes the squared
         distance from the nearest other vector by that distance or more. Of many vectors, it is the share of a
         sample. Equal vectors, and for cosines those of one direction, count as one."""
-        array = as_vectors(vectors)
-        count = min(len(array), SAMPLED)
-        sample = np.random.default_rng(0).choice(len(array), count, replace=False)
-        rows = self._scaled(array[sample], 0)
-        if self.metric == "cosine":
-            rows = rows.round(9)  # Directions of multiples differ in their last bits.
-        rows = np.array(list({row.tobytes(): row for row in rows + 0.0}.values()))
-        if len(rows) < 2:
-            return 0.0
-        distances = np.square(rows).sum(axis=1) - 2 * rows @ rows.T
-        np.fill_diagonal(distances, np.inf)
-        nearest = distances.argmin(axis=1)
-        exact, rounded = (np.square(each - each[nearest]).sum(axis=1) for each in (rows, np.rint(rows)))
+        array, rng = as_vectors(vectors), np.random.default_rng(0)
+        count = int(np.clip(PAIRS // max(1, len(array)), LEAST_SAMPLED, SAMPLED))
+        hashing = rng.integers(1 << 63, size=self.dimension, dtype=np.uint64) | np.uint64(1)
+
+        def distinct(rows: NDArray[Any], first: int) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+            scaled = np.ascontiguousarray(self._scaled(rows, first))
+            if self.metric == "cosine":
+                scaled = scaled.round(9)  # Directions of multiples differ in their last bits.
+            scaled += 0.0
+            hashes, places = np.unique((scaled.view(np.uint64) * hashing).sum(axis=1), return_index=True)
+            return scaled[places], hashes
+
+        rows, own = distinct(array[rng.choice(len(array), min(count, len(array)), replace=False)], 0)
+        least, nearest = np.full(len(rows), np.inf), np.zeros_like(rows)
+        for first in range(0, len(array), CHUNK):
+            others, hashes = distinct(array[first : first + CHUNK], first)
+            distances = np.square(others).sum(axis=1) - 2 * rows @ others.T
+            distances[own[:, None] == hashes] = np.inf
+            place = distances.argmin(axis=1)
+            reached = distances[np.arange(len(rows)), place]
+            closer = reached < least
+            least[closer], nearest[closer] = reached[closer], others[place[closer]]
+        if not np.isfinite(least).any():
+            return 0.0  # All are equal.
+        exact, rounded = (
+            np.square(a - b).sum(axis=1) for a, b in ((rows, nearest), map(np.rint, (rows, nearest)))
+        )
         return float(np.mean(np.abs(rounded - exact) >= exact))
 
     def addends(self, rows: NDArray[np.int16]) -> NDArray[np.int64]:

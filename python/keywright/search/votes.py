@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
 from keywright._reading.sealed import require_whole, with_digest
-from keywright.errors import FormatError, SearchError
+from keywright.errors import FormatError, ParameterError, SearchError
 from keywright.errors.choices import require_choice
 
 from .client import Query, nearest
@@ -178,11 +178,16 @@ def from_estimator(
     Raises:
         SearchError: the model is of another kind, is not fitted, or has another metric or its own weights, or
             rounding changes more predictions than `accuracy` allows.
-        SearchError, ParameterError: as for `Index.of`.
+        SearchError, ParameterError: as for `Index.of`; SearchError: there is no sample in `calibration`;
+            ParameterError: `accuracy` is no share.
 
     Warns:
         UserWarning: rounding changes more than one in a hundred predictions.
     """
+    if not 0 <= accuracy <= 1:
+        raise ParameterError(
+            f"accuracy={accuracy} is not a share of predictions from 0 to 1", what="accuracy", value=accuracy
+        )
     name = type(estimator).__name__
     if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
         vectors, vote, metric = _neighbours(estimator, name)
@@ -222,6 +227,8 @@ def _samples(
     count = int(np.clip(PRODUCTS // len(vectors), FEWEST, COMPARED))
     if calibration is not None:
         given = as_vectors(calibration).astype(np.float64)
+        if not given.size:
+            raise SearchError("calibration has no samples; pass some, or leave it out", code="shape")
         return given[:: max(1, -(-len(given) // count))], None
     if centres:
         return _between(vectors, rng, count, (0.0, 1.0)), None
@@ -245,15 +252,16 @@ def _agreement(
     vote: Vote,
     samples: NDArray[np.float64],
     left_out: NDArray[np.int64] | None,
-) -> float:
-    """Return the share of samples whose predictions by rounded vectors equal those by exact ones.
+) -> float | None:
+    """Return the share of samples whose predictions by rounded vectors equal those by exact ones; None if one
+    sample is all that the model has.
 
     Raises:
         SearchError: a sample has another length, or is beyond the radius, as for `Client.query`.
     """
     vote = replace(vote, k=min(vote.k, len(vectors) - (left_out is not None)))
-    if not len(samples) or not vote.k:
-        return 1.0
+    if not vote.k:
+        return None
     queries, factors = zip(*(quantisation.query(sample) for sample in samples), strict=True)
     integers = np.empty((len(samples), len(vectors)), np.int64)
     start = 0
@@ -262,7 +270,12 @@ def _agreement(
         products = np.asarray(queries, np.float64) @ rows.T.astype(np.float64)
         integers[:, start : start + len(rows)] = products.astype(np.int64) + (addends if len(addends) else 0)
         start += len(rows)
-    equal, targets = 0, np.asarray(vote.labels, np.float64) if vote.mean else np.zeros(1)
+    equal, unlike = 0, 0.0
+    if vote.mean:
+        targets = np.asarray(vote.labels, np.float64)
+        unlike = UNLIKE * float(targets.std()) + float(np.finfo(np.float32).eps) * float(
+            np.abs(targets).max()
+        )
     for i, sample in enumerate(samples):
         rounded = quantisation.scores(integers[i], factors[i])
         both = [_distances(vectors, sample, quantisation.metric)]
@@ -274,7 +287,7 @@ def _agreement(
             ids = nearest(distances, vote.k)
             own.append(vote.decide(ids.tolist(), distances[ids]))
         if vote.mean:
-            equal += abs(float(own[0]) - float(own[1])) <= UNLIKE * float(targets.std())
+            equal += abs(float(own[0]) - float(own[1])) <= unlike
         else:
             equal += own[0] == own[1]
     return equal / len(samples)
@@ -329,12 +342,12 @@ def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metr
     for query, prediction in zip(queries, expected, strict=True):
         distances = _distances(vectors, query, metric)
         order = np.argsort(distances, kind="stable")
-        ids, nearest = order[: vote.k].tolist(), distances[order[: vote.k + 1]]
+        ids, closest = order[: vote.k].tolist(), distances[order[: vote.k + 1]]
         least = DECIDED * (size if metric == "euclidean" else 1.0)
-        if (vote.k < len(vectors) and nearest[vote.k] - nearest[vote.k - 1] < least) or nearest[0] < least:
+        if (vote.k < len(vectors) and closest[vote.k] - closest[vote.k - 1] < least) or closest[0] < least:
             continue
-        own = {vote.decide(ids, nearest[: vote.k] * factor) for factor in (1.0, 1 - DECIDED, 1 + DECIDED)}
-        nudged = nearest[: vote.k] * (1 + DECIDED * rng.choice([-1, 1], vote.k))
+        own = {vote.decide(ids, closest[: vote.k] * factor) for factor in (1.0, 1 - DECIDED, 1 + DECIDED)}
+        nudged = closest[: vote.k] * (1 + DECIDED * rng.choice([-1, 1], vote.k))
         own.add(vote.decide(ids, nudged))
         if vote.mean:
             same = bool(np.isclose(float(next(iter(own))), float(prediction), rtol=1e-4, atol=1e-9))

@@ -1,5 +1,7 @@
 """`Index.of` warns where rounding loses vectors among their neighbours, whatever the others look like."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from keywright import search
@@ -53,3 +55,12 @@ def test_rounding_that_changes_nothing_loses_no_vector(metric: search.Metric) ->
         whole = np.concatenate([vectors(5, 6), vectors(5, 6) * 3, vectors(5, 6) * 0.1])
     assert search.Quantisation(6, metric, radius=320.0).coarseness(whole) == 0
     assert search.Quantisation(6, metric, radius=320.0).coarseness(whole[:1]) == 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_neighbours_outside_of_the_sample_count(metric: search.Metric, order: Literal["C", "F"]) -> None:
+    """Each vector has one neighbour that rounding makes equal, and few of these are in the same sample."""
+    single = vectors(20_000, 6)
+    pairs = np.asarray(np.concatenate([single, single + 1e-6]), order=order)
+    assert search.Quantisation(6, metric, radius=10.0).coarseness(pairs) > 0.95

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keywright import search
 from keywright._reading.sealed import with_digest
-from keywright.errors import FormatError, SearchError
+from keywright.errors import FormatError, ParameterError, SearchError
 from numpy.typing import NDArray
 
 sklearn = pytest.importorskip("sklearn")
@@ -145,6 +145,22 @@ def test_compared_predictions_are_those_of_answers() -> None:
         stated.append(agreement(model, levels=60, accuracy=0, calibration=sample[None]))
         assert stated[-1] == equal
     assert 0 < np.mean(stated) < 1
+
+
+@pytest.mark.parametrize("target", [0.0, 0.1, -1.1, 1e12])
+def test_averages_of_one_number_are_equal(target: float) -> None:
+    samples, _ = outweighed(2)
+    model = KNeighborsRegressor(5, weights="distance").fit(samples[:100], np.full(100, target))
+    assert agreement(model, levels=40) == 1
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    model = KNeighborsClassifier(3).fit(X, Y)
+    for accuracy in (float("nan"), -1.0, 2.0):
+        with pytest.raises(ParameterError, match="not a share"):
+            search.from_estimator(model, accuracy=accuracy)
+    with pytest.raises(SearchError, match="no samples"):
+        search.from_estimator(model, calibration=X[:0])
 
 
 def test_an_index_whose_rounding_changes_predictions_is_refused() -> None:

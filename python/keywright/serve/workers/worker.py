@@ -220,7 +220,7 @@ def _failed(error: Exception, order: Order, kind: type[ServeError] = ServeError)
     """Return what a client reads of an error, whose text may name folders of this machine: it is for the
     operator, who reads the log, and alone orders to load."""
     text = f"the model could not be evaluated: {error}"
-    failed = kind(text if order["do"] == "load" else "the model could not be evaluated; see the server's log")
+    failed = kind(text if order["do"] == "load" else "it could not be computed; see the server's log")
     failed.unforeseen = text
     return failed
 

@@ -19,6 +19,7 @@ from keywright.compiler import arrangement
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.joining import join_halves
 from keywright.errors import FormatError
+from keywright.compiler.layout.layout_choice import choose_layouts
 from keywright.model.exchange.interface import interface
 from keywright.model.served.input_output import Places
 from keywright.model.served.manifest import Manifest
@@ -221,7 +222,7 @@ def test_joined_operands_are_brought_to_one_scale() -> None:
 
 def test_each_room_has_its_layouts_once(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     """Halves of a batch have the room of half the batch. Layers count all key switches of their values."""
-    rooms, plain = [], arrangement.choose_layouts
+    rooms, plain = [], choose_layouts
 
     def chosen(graph: Graph, room: int, *rest: Any, **options: Any) -> Mapping[int, Layout]:
         rooms.append((graph, room))
@@ -314,7 +315,7 @@ def test_predicted_errors_are_those_of_a_run(residual: Case) -> None:
 def test_imaginary_parts_of_errors_add_to_the_other_half(
     residual: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of b, which has 64 times the error of a when both are joined; as in a run, and not so if they are lost."""
+    """Of b, which has 64 times the error of a, when both are joined: as in a run, unless they are lost."""
     given = residual.one
     layout = Layout(given.slots, given.slots, np.arange(given.slots, dtype=np.int32), batch=2, parts=2)
     steps = (
@@ -341,9 +342,9 @@ def test_imaginary_parts_of_errors_add_to_the_other_half(
     samples = np.random.default_rng(3).uniform(-1, 1, (2, given.slots))
     execution = KeyFrontier(program, residual.plan.parameters, [residual.plan]).execution
 
-    def first() -> np.float64:
+    def first() -> float:
         predicted = simulate(program, execution, samples, public=True)
-        return np.abs(predicted.noisy - predicted.outputs)[:, 0].mean()
+        return float(np.abs(predicted.noisy - predicted.outputs)[:, 0].mean())
 
     (measured,) = encrypted(replace(residual, samples=samples), [program])
     complete = first()
