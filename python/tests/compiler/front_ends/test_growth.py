@@ -43,7 +43,7 @@ VALUES: dict[str, Any] = {
     "scales": [2.0, 2.0],
     "to": TensorProto.FLOAT,
 }
-KINDS = {
+KINDS: dict[Any, Any] = {
     AttributeProto.INT: 1,
     AttributeProto.INTS: [1],
     AttributeProto.FLOAT: 1.0,
@@ -153,7 +153,8 @@ def test_functions_that_call_each_other(build: Build, calls: int, domain: str, n
 
 
 @pytest.mark.parametrize(
-    ("domain", "operator"), [("own", "F"), ("com.microsoft", "FastGelu"), ("com.microsoft", "F"), ("", "Relu")]
+    ("domain", "operator"),
+    [("own", "F"), ("com.microsoft", "FastGelu"), ("com.microsoft", "F"), ("", "Relu")],
 )
 def test_functions_that_add_axes(build: Build, domain: str, operator: str) -> None:
     """Those of operators that are known are not read: these stay what they are."""
@@ -221,8 +222,12 @@ def test_functions_that_double_when_they_are_fused(build: Build, steps: list[tup
 def test_a_chain_is_simplified_in_steps_by_its_length(
     build: Build, monkeypatch: pytest.MonkeyPatch, steps: list[tuple[str, str]]
 ) -> None:
-    orders = []
-    plain = Graph.topological_order
-    monkeypatch.setattr(Graph, "topological_order", lambda graph: orders.append(1) or plain(graph))
+    orders, plain = [], Graph.topological_order
+
+    def counted(graph: Graph) -> list[int]:
+        orders.append(graph)
+        return plain(graph)
+
+    monkeypatch.setattr(Graph, "topological_order", counted)
     simplify(chain(build, 200, steps))
     assert len(orders) <= 20

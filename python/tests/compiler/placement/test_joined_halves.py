@@ -18,8 +18,8 @@ from keywright import compiler
 from keywright.compiler import arrangement
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.joining import join_halves
-from keywright.errors import FormatError
 from keywright.compiler.layout.layout_choice import choose_layouts
+from keywright.errors import FormatError
 from keywright.model.exchange.interface import interface
 from keywright.model.served.input_output import Places
 from keywright.model.served.manifest import Manifest
