@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from keywright._core import polynomial_relinearizations
 from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, Polynomial
@@ -165,13 +166,27 @@ def _of_batches(
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
     prices = _middle_prices(target, costs)
-    kept: dict[tuple[int, int], tuple[Arrangement, Problem]] = {}
     least, first, most = target.batch_range(largest_tensor(graph))
     joinable = any(option.pairs for option in options)
 
+    @lru_cache(1 + joinable)  # joined halves have the room of half the batch
+    def laid_out(room: int) -> tuple[Mapping[int, Layout], Mapping[int, LoweredLinear]]:
+        layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
+        return layouts, _lower(graph, layouts, prices)
+
+    @lru_cache(1)
+    def placed(room: int, parts: int) -> tuple[Arrangement, Problem]:
+        layouts, lowered = laid_out(room)
+        work = _work(graph, layouts, lowered, parts)
+        counts = {number: parts * layout.ciphertexts for number, layout in layouts.items()}
+        held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
+        limits = LevelLimits(target.levels, target.levels, target.exit_level)
+        placement, problem = _place(Problem(graph, work, counts, options, largest, limits, costs, held))
+        return Arrangement(graph, layouts, lowered, work, placement, 1, parts=parts), problem
+
     def arranged(batch: int) -> Arrangement:
         results, refusal = [], None
-        for parts in (1, PARTS) if joinable and batch > 1 else (1,):
+        for parts in (PARTS, 1) if joinable and batch > 1 else (1,):
             try:
                 results.append(in_parts(batch, parts))
             except RefusalError as reason:
@@ -179,7 +194,7 @@ def _of_batches(
                     raise
                 refusal = reason
         if results:
-            return min(results, key=lambda each: each.seconds(batch))
+            return min(results, key=lambda each: (each.seconds(batch), each.parts))
         if refusal is not None and batch == least:
             raise refusal
         return arranged(batch // 2)
@@ -187,26 +202,10 @@ def _of_batches(
     def in_parts(batch: int, parts: int) -> Arrangement:
         together = batch // parts
         room = slots // together if fixed else useful_slots(graph, slots // together)
-        for key in [key for key in kept if key[0] != room]:
-            del kept[key]
-        if kept:
-            alike = next(iter(kept.values()))[0]
-            layouts, lowered = alike.layouts, alike.lowered
-        else:
-            layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
-            lowered = _lower(graph, layouts, prices)
-        size = together * _plaintext_bytes(lowered)
+        size = together * _plaintext_bytes(laid_out(room)[1])
         if size > max_plaintext_bytes:
             raise too_wide(size, max_plaintext_bytes)
-        if (room, parts) not in kept:
-            work = _work(graph, layouts, lowered, parts)
-            counts = {number: parts * layout.ciphertexts for number, layout in layouts.items()}
-            held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
-            limits = LevelLimits(target.levels, target.levels, target.exit_level)
-            placement, problem = _place(Problem(graph, work, counts, options, largest, limits, costs, held))
-            result = Arrangement(graph, layouts, lowered, work, placement, 1, parts=parts)
-            kept[room, parts] = result, problem
-        result, problem = kept[room, parts]
+        result, problem = placed(room, parts)
         return _in_rings(replace(result, batch=batch), problem, target)
 
     best = arranged(first)
@@ -288,14 +287,15 @@ def _work(
     graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear], parts: int
 ) -> dict[int, LayerWork]:
     """Return the operations on all ciphertexts of every value; of two parts, a map's result is taken apart
-    for what is no map."""
+    for what is no map, and for the output."""
     work, readers = {}, graph.consumers()
     for number, node in graph.nodes.items():
         count = layouts[number].ciphertexts
         match node:
             case Linear():
                 work[number] = lowered[number].work
-                if parts > 1 and not all(isinstance(graph.nodes[each], Linear) for each in readers[number]):
+                together = all(isinstance(graph.nodes[each], Linear) for each in readers[number])
+                if parts > 1 and (number == graph.output or not together):
                     work[number] = replace(work[number], rotations=work[number].rotations + count)
             case Multiply():
                 work[number] = LayerWork(multiplications=(1,)).times(parts * count)

@@ -10,7 +10,8 @@ work (`Program.bootstrap_pairs`). A value of the program for one half has up to 
 * *halved*, (a + i b) / 2: what maps give, whose weights are divided by 2 where they read joined values.
 
 The sum of a halved value and its conjugate is a, and their difference is i b: both parts take one key switch,
-and no level. A joined value keeps its parts, so that nothing is divided by 2 but weights and added vectors.
+and no level. It runs in the layer that first reads a part, and is counted in the map's. A joined value keeps
+its parts, so that nothing is divided by 2 but weights and added vectors.
 
 Errors have both parts. An error e of a halved value is 2 Re(e) in a, twice that of a map by itself. The
 imaginary part of b's error adds to a when they are joined. Taking parts removes imaginary parts: what b adds
@@ -77,6 +78,7 @@ class _Joining:
                 self._step(step)
             ends.append(len(self.instructions))
         outputs = zip(*(self._parts(number) for number in given.output.ciphertexts), strict=True)
+        ends[-1] = len(self.instructions)
         moved = [replace(each, start=ends[each.start], stop=ends[each.stop]) for each in given.layers]
         return replace(
             given,

@@ -57,7 +57,7 @@ class Scales:
                 scales[result] = (step.level, frozenset(operands))
             case "bootstrap":
                 scales[result] = "input"
-            case "add" | "linear_transform":
+            case "add" | "join" | "linear_transform":
                 kept = [scales[o] for o in step.operands if o not in dropped] or operands
                 scales[result] = kept[0]
                 level = step.level + (step.opcode == "linear_transform")

@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.errors.network import RefusalError
-from keywright.errors.refusals.operators import unsupported_attribute
+from keywright.errors.refusals.operators import unsupported_attribute, unsupported_operator
 
 from .arrays import shown_shape
 
@@ -28,12 +28,13 @@ GATHERING = frozenset(["Gather", "GatherND"])
 ADDING = frozenset(["ConcatFromSequence", "OneHot"])
 """Operators whose results may have an axis more than their operands."""
 
+FUNCTION = "it is a function of the model: write it out by onnx.inliner.inline_local_functions"
+KNOWN = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
+"""Domains whose operators are read by their names, whether or not a model has a function of that name."""
+
 INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 MAX_AXES = 1 << 22
 """Of all values together, as far as constants tell."""
-
-MAX_WRITTEN_OUT = 1 << 16
-"""Nodes for which a model's calls of its functions stand, all together."""
 
 MAX_FOLLOWED = 1 << 20
 """Entries of vectors, all together, that onnx follows in case they are sizes of other values."""
@@ -109,13 +110,12 @@ def require_inside(model: onnx.ModelProto) -> None:
 
 def require_inferable(model: onnx.ModelProto) -> None:
     """Refuse a model for whose shapes onnx would take time or memory without end: with a malformed equation
-    of an Einsum, a Split into more parts than it has outputs, values of very many axes, or functions that
-    stand for very many nodes.
+    of an Einsum, a Split into more parts than it has outputs, values of very many axes, or calls of
+    functions of its own, which onnx would write out.
 
     Raises:
         RefusalError: names the node, and the attribute.
     """
-    _require_few_calls(model)
     for graph in _graphs(model):
         for node in graph.node:
             for each in node.attribute:
@@ -123,31 +123,10 @@ def require_inferable(model: onnx.ModelProto) -> None:
     _Axes(model).of_graph(model.graph)
 
 
-def _require_few_calls(model: onnx.ModelProto) -> None:
-    """Refuse functions that call others, or themselves, so often that onnx writes out too many nodes."""
-    bodies: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
-    for each in model.functions:
-        bodies.setdefault((each.domain.removeprefix("ai.onnx"), each.name), []).append(each)
-    left: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph] if bodies else []
-    count = -sum(len(graph.node) for graph in _graphs(model) if isinstance(graph, onnx.GraphProto))
-    while left:
-        for node in left.pop().node:
-            count += 1
-            if count > MAX_WRITTEN_OUT:
-                raise RefusalError(
-                    f"node {node.name or ', '.join(node.output)!r}: the model's functions call each other or "
-                    f"themselves, and stand for more than {MAX_WRITTEN_OUT} nodes; export the model "
-                    "without functions",
-                    code="size",
-                )
-            called = (node.domain.removeprefix("ai.onnx"), node.op_type)
-            left += [*bodies.get(called, ()), *_nested(node)]
-
-
 def inferred(model: onnx.ModelProto) -> onnx.GraphProto:
     """Return the graph of a model with the shapes that onnx infers: some nodes may be missing. It notes every
     entry of the vectors that some operators read, as sizes of others; nodes that read more than the limit,
-    and those with graphs or functions of their own, keep the shapes that need no entries.
+    and those with graphs of their own, keep the shapes that need no entries.
 
     Raises:
         onnx.shape_inference.InferenceError, ValueError: the model contradicts itself.
@@ -176,9 +155,9 @@ def _not_followed(model: onnx.ModelProto) -> Iterator[int]:
         known = value.type.tensor_type.HasField("shape")
         length = shape.dim[0].dim_value or math.inf if len(shape.dim) == 1 else 0
         entries.setdefault(value.name, length if known else math.inf)
-    calls, noted = {each.name for each in model.functions}, 0
+    noted = 0
     for index, node in enumerate(model.graph.node):
-        if node.op_type in calls or any(True for _ in _nested(node)):
+        if any(True for _ in _nested(node)):
             yield index
         elif node.op_type in _following():
             count = sum(entries.get(name, math.inf) for name in node.input if name)
@@ -214,15 +193,14 @@ class _Axes:
     """Counts the axes of values: no fewer than onnx infers, as far as constants tell.
 
     Args:
-        model: the model. Its functions with look-ups, which may double the axes with every call, are refused.
+        model: the model. Calls of its own functions, which have axes of their own, are refused.
     """
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.ranks, self.sizes, self.total = dict[str, int](), dict[str, int](), 0
-        own = {(each.domain, each.name): {node.op_type for node in each.node} for each in model.functions}
         # Axes to squeeze are an attribute, and later an operand; the other one has no effect.
         self.early = {each.version < 13 for each in model.opset_import if each.domain in ("", "ai.onnx")}
-        self.refused = own.keys() if any(map(GATHERING.intersection, own.values())) else {}
+        self.own = {(each.domain, each.name) for each in model.functions if each.domain not in KNOWN}
 
     def of_graph(self, graph: onnx.GraphProto, given: int = 0) -> int:
         """Return the most axes of a value of a graph, whose inputs have at most so many if it is nested."""
@@ -237,12 +215,8 @@ class _Axes:
 
     def _of_node(self, node: onnx.NodeProto) -> int:
         name = node.name or ", ".join(node.output)
-        if (node.domain, node.op_type) in self.refused:
-            raise RefusalError(
-                f"node {name!r}: {node.op_type} is a function with look-ups, which has no encrypted form; "
-                "write it out by onnx.inliner.inline_local_functions",
-                code="operator",
-            )
+        if (node.domain, node.op_type) in self.own:
+            raise unsupported_operator(name, node.op_type, FUNCTION)
         own = [self.ranks.get(each, 0) for each in node.input]
         rank, axes = max(own, default=0), int(node.op_type in ADDING)
         squeezes = node.op_type == "Squeeze"

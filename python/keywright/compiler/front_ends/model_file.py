@@ -68,6 +68,10 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
     require_inside(loaded)
     require_inferable(loaded)
+    if loaded.functions:  # nothing reads those that are left, and onnx would write out some
+        given, loaded = loaded, onnx.ModelProto()
+        loaded.CopyFrom(given)
+        del loaded.functions[:]
     apart = _parsed(lambda: with_operators_apart(loaded))
     loaded = _with_shapes(apart)
     standard = _parsed(lambda: with_erf(loaded))

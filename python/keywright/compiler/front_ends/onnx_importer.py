@@ -1,7 +1,7 @@
 """Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,7 +38,6 @@ OPEN_SIZE = (
     "the size of its result depends on encrypted values; end the model before it, and compute the rest after "
     "decryption"
 )
-FUNCTION = "it is a function of the model: write it out by onnx.inliner.inline_local_functions"
 RUNTIME = "it is no operator of ONNX; export the model without optimisations for a runtime"
 RANDOM = "predictions need no random numbers; export the model in evaluation mode"
 ADVICE = {
@@ -253,7 +252,7 @@ class _Importer:
             sources[3] = _without_numbers(sources[3])  # it is added to the logits, and hides nothing
         try:
             if any(entry.HasField("g") for entry in node.attribute):  # it may read encrypted values
-                raise _unsupported(node, name, self.model.functions)
+                raise _unsupported(node, name)
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, name, sources)
                 return
@@ -263,7 +262,7 @@ class _Importer:
             )
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
-                raise _unsupported(node, name, self.model.functions)
+                raise _unsupported(node, name)
             kinds = [
                 self.kinds.get(source, 0)
                 for source in node.input
@@ -292,7 +291,7 @@ class _Importer:
     def _check_operator(self, node: onnx.NodeProto, name: str) -> None:
         known = node.op_type in OPERATORS or node.op_type in ONLY_HERE or node.op_type == "Constant"
         if not known:  # a client's operator may be valid, except for a refused node before it
-            self.reasons.append(_unsupported(node, name, self.model.functions))
+            self.reasons.append(_unsupported(node, name))
 
     def _stand_in(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
         source = next((s for s in sources if isinstance(s, EncryptedValue)), None)
@@ -347,7 +346,6 @@ def _usable(array: NDArray[np.generic]) -> bool:
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
-def _unsupported(node: onnx.NodeProto, name: str, functions: Iterable[onnx.FunctionProto]) -> RefusalError:
+def _unsupported(node: onnx.NodeProto, name: str) -> RefusalError:
     advice = RUNTIME if node.domain not in DOMAINS else ADVICE.get(node.op_type, "")
-    own = any((each.domain, each.name) == (node.domain, node.op_type) for each in functions)
-    return unsupported_operator(name, node.op_type, FUNCTION if own else advice)
+    return unsupported_operator(name, node.op_type, advice)

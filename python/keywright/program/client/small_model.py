@@ -83,6 +83,8 @@ class SmallModel(Stated):
         except RefusalError as error:
             raise FormatError(f"{self.what} of a model cannot be read: {error}", code="program") from error
         nodes = self.model.graph.node
+        if self.model.functions:
+            raise FormatError(f"{self.what} has functions, which clients do not run", code="program")
         if len(nodes) > MAX_NODES:
             raise FormatError(
                 f"{self.what} has {len(nodes)} nodes, at most {MAX_NODES} are run", code="program"

@@ -46,6 +46,8 @@ from .validation import validate
 
 FORMAT = "keywright-program"
 VERSION = 7
+JOINED_VERSION = 8
+"""Of programs for joined halves, whose operations earlier versions do not know."""
 LIMITS = Limits(80 << 20, 1 << 22)
 """Of ``program.json``: a transformer of 32 tokens has 8,000 values, and ranges of slots in use up to a
 hundred thousand each. Tables of first steps are bytes in base64."""
@@ -141,7 +143,7 @@ def digest(program: Program) -> str:
 def _description(program: Program) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if program.input.layout.parts == 1 else JOINED_VERSION,
         "slots": program.slots,
         "batch": program.batch,
         "input_shape": program.input.shape,
@@ -291,10 +293,11 @@ def _read(reader: _Reader) -> Program:
     if archive.getinfo("program.json").file_size > LIMITS.bytes:
         raise FormatError(f"program.json is larger than {LIMITS.bytes} bytes", code="program")
     data = read_json(_entry(archive, "program.json"), LIMITS)
-    if (data["format"], data["version"]) != (FORMAT, VERSION):
+    version = JOINED_VERSION if "parts" in data else VERSION
+    if (data["format"], data["version"]) != (FORMAT, version):
         raise FormatError(
             f"format {data['format']!r:.60} version {data['version']!r:.20}; this release reads {FORMAT} "
-            f"{VERSION}",
+            f"{VERSION}, and {JOINED_VERSION} of joined halves",
             code="program",
         )
     slots = _power_of_two(data["slots"], 1 << 17, "slots")

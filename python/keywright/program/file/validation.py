@@ -88,14 +88,18 @@ def validate(program: Program) -> None:
 
 
 def _kinds(program: Program) -> None:
-    """Check that every operation has operands of its kind, real or complex, and that outputs are real."""
+    """Check that every operation has operands of its kind, real or complex, that parts are taken of a value
+    and its conjugate, and that outputs are real."""
     joined: dict[int, bool] = {}
+    conjugates = {step.result: step.operands for step in program.instructions if step.opcode == "conjugate"}
     for step in program.instructions:
         kinds = {joined[operand] for operand in step.operands}
         name = "complex" if True in kinds else "real"
         wrong = step.opcode in (REAL if True in kinds else COMPLEX) or len(kinds) > 1
         _require(not wrong, f"{step.opcode} has operands with {name} values")
         parted = step.opcode in ("real", "imaginary")
+        both = not parted or conjugates.get(step.operands[1]) == step.operands[:1]
+        _require(both, f"{step.opcode} has operands that are not a value and its conjugate")
         joined[step.result] = step.opcode == "join" or (True in kinds and not parted)
     for ct in program.output.ciphertexts:
         _require(not joined.get(ct), f"output {ct} has complex values")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler import arrangement
+from keywright.compiler.graph.graph import Graph
 from keywright.compiler.joining import join_halves
+from keywright.compiler.layout.layout_choice import choose_layouts
 from keywright.errors import FormatError
 from keywright.model.exchange.interface import interface
 from keywright.model.served.input_output import Places
@@ -22,17 +26,23 @@ from keywright.model.served.manifest import Manifest
 from keywright.plan import KeyFrontier
 from keywright.program.file.storage import digest
 from keywright.program.file.validation import validate
-from keywright.program.instructions import Opcode
+from keywright.program.instructions import Instruction, Opcode, Scales
+from keywright.program.interface import ProgramInput, ProgramOutput
+from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
 from keywright.runtime import run_clear, simulate
 from keywright.runtime.clear_backend import ClearBackend
 from keywright.runtime.clear_run import run_batch
 from keywright.runtime.executor import execute
+from keywright.runtime.scales import as_ciphertext
+from keywright.runtime.simulation.backend import SimulatedBackend
+from keywright.runtime.simulation.ciphertext import SimulatedCiphertext
 from numpy.typing import NDArray
 from onnx import helper
 from tests.ciphertexts import decrypt_result, encrypt_sample
 from tests.compiler.placement.test_bootstrapped_network import residual_network, small_plan
 from tests.compiler.placement.test_bootstrapped_pairs import backend, with_pairs
+from tests.compiler.placement.test_rings_encrypted import ring_plan, rings_of
 
 Build = Callable[..., onnx.ModelProto]
 ENTROPY = bytes(range(32))
@@ -62,6 +72,7 @@ def polynomial_network(build: Build) -> onnx.ModelProto:
     return build(nodes, (2, 8, 8), constants)
 
 
+CASES = [("residual", 4), ("residual", 8), ("polynomials", 2), ("residual", 2, True)]
 NETWORKS = {"residual": residual_network, "polynomials": polynomial_network}
 
 
@@ -75,18 +86,19 @@ class Case:
     samples: NDArray[np.float64]
 
 
-def compiled(build: Build, network: str, batch: int) -> Case:
-    plan = small_plan("pair")
+def compiled(build: Build, network: str, batch: int, rings: bool = False) -> Case:
+    plan = ring_plan() if rings else small_plan("pair")
     samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
-    options = (replace(compiler.Bootstrap.of(plan), pairs=False),)
+    options = (replace(compiler.Bootstrap.of(plan), pairs=False, input_log_n=0),)
     target = compiler.Target(slots=plan.slots, levels=plan.output_level, bootstraps=options, batch=batch)
+    target = replace(target, rings=rings_of(plan) if rings else ())
     methods = {"sigmoid": "chebyshev:7", "tanh": "chebyshev:7"} if network == "polynomials" else {}
     fit = compiler.Fit(calibration=samples, activations=methods)
     one = compiler.compile_program(NETWORKS[network](build), target, fit)
     return Case(plan, one, join_halves(with_pairs(one, pairs=True)), samples)
 
 
-@pytest.fixture(scope="module", params=[("residual", 4), ("residual", 8), ("polynomials", 2)], ids=str)
+@pytest.fixture(scope="module", params=CASES, ids=str)
 def case(build: Build, request: pytest.FixtureRequest) -> Case:
     return compiled(build, *request.param)
 
@@ -115,6 +127,7 @@ def test_maps_are_as_many_as_for_one_half(case: Case) -> None:
     assert joined["conjugate"] <= joined["linear_transform"] + joined["add_both"]
     assert len(case.joined.bootstrap_pairs) == one["bootstrap"] > 0
     assert case.joined.depth == case.one.depth
+    assert case.joined.layers[-1].stop == len(case.joined.instructions)
     assert len(case.joined.ranges) == 2 * len(case.one.ranges)
     transforms = [case.one.operands.transforms, case.joined.operands.transforms]
     assert len(transforms[0]) == len(transforms[1])
@@ -134,8 +147,12 @@ def test_key_switches_are_those_of_a_run(case: Case) -> None:
 
 
 def test_files_keep_halves_apart(case: Case, tmp_path: Path) -> None:
+    """Earlier versions, which do not know their operations, refuse the version of such files."""
     path = tmp_path / "program.kwp"
-    compiler.save(case.joined, path)
+    for program, version in ((case.one, 7), (case.joined, 8)):
+        compiler.save(program, path)
+        with zipfile.ZipFile(path) as archive:
+            assert json.loads(archive.read("program.json"))["version"] == version
     loaded = compiler.load(path)
     assert loaded.instructions == case.joined.instructions
     assert digest(loaded) == digest(case.joined) != digest(case.one)
@@ -171,6 +188,56 @@ def test_operands_of_another_kind_are_refused(
     )
     with pytest.raises(FormatError, match=message):
         validate(replace(program, instructions=steps))
+
+
+@pytest.mark.parametrize("opcode", ["real", "imaginary"])
+@pytest.mark.parametrize("places", [(0, 0), (1, 0), (1, 1)])
+def test_parts_are_of_a_value_and_its_conjugate(
+    residual: Case, opcode: Opcode, places: tuple[int, int]
+) -> None:
+    """Others would be complex, and taken for real ones."""
+    program = residual.joined
+    steps = tuple(
+        replace(step, operands=tuple(step.operands[place] for place in places))
+        if step.opcode == opcode
+        else step
+        for step in program.instructions
+    )
+    with pytest.raises(FormatError, match="not a value and its conjugate"):
+        validate(replace(program, instructions=steps))
+
+
+def test_joined_operands_are_brought_to_one_scale() -> None:
+    scales = Scales()
+    steps = [
+        Instruction("input", 0, (), 3),
+        Instruction("mul", 1, (0, 0), 2),
+        Instruction("drop_level", 2, (0,), 2),
+        Instruction("join", 3, (2, 1), 2),
+        Instruction("join", 4, (1, 2), 2),
+    ]
+    assert [scales.follow(step) for step in steps] == [[], [], [], [2], [2]]
+    assert scales.of[1] == scales.of[3] == scales.of[4] != scales.of[2]
+
+
+def test_each_room_has_its_layouts_once(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves of a batch have the room of half the batch. Layers count all key switches of their values."""
+    rooms, plain = [], choose_layouts
+
+    def chosen(graph: Graph, room: int, *rest: Any, **options: Any) -> Mapping[int, Layout]:
+        rooms.append((graph, room))
+        return plain(graph, room, *rest, **options)
+
+    monkeypatch.setattr(arrangement, "choose_layouts", chosen)
+    plan = small_plan("pair")
+    options = (compiler.Bootstrap.of(plan),)
+    target = compiler.Target(slots=plan.slots, levels=plan.output_level, bootstraps=options, samples=32)
+    samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
+    program = compiler.compile_program(residual_network(build), target, compiler.Fit(calibration=samples))
+    assert len({(id(graph), room) for graph, room in rooms}) == len(rooms) > 2
+    assert program.input.layout.parts == 2
+    counted = sum(each.count for each in program.key_switches if each.kind != "relinearization")
+    assert sum(layer.rotations for layer in program.layers) == counted
 
 
 def test_layouts_and_places_of_two_parts() -> None:
@@ -234,7 +301,7 @@ def test_encrypted_halves_have_the_results_of_the_program_for_one(residual: Case
 
 
 def test_predicted_errors_are_those_of_a_run(residual: Case) -> None:
-    """Within 2 bits; of halves that are real, they would be too small."""
+    """Within 2 bits."""
     program = residual.joined
     execution = KeyFrontier(program, residual.plan.parameters, [residual.plan]).execution
     samples = residual.samples[: program.batch]
@@ -243,3 +310,50 @@ def test_predicted_errors_are_those_of_a_run(residual: Case) -> None:
     (measured,) = encrypted(residual, [program])
     ratio = np.abs(measured - predicted.outputs).mean() / np.abs(predicted.noisy - predicted.outputs).mean()
     assert 1 / 4 < ratio < 4
+
+
+def test_imaginary_parts_of_errors_add_to_the_other_half(
+    residual: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of b, which has 64 times the error of a, when both are joined: as in a run, unless they are lost."""
+    given = residual.one
+    layout = Layout(given.slots, given.slots, np.arange(given.slots, dtype=np.int32), batch=2, parts=2)
+    steps = (
+        Instruction("input", 0, (), 2),
+        Instruction("input", 1, (), 2, 1),
+        Instruction("linear_transform", 2, (1,), 1),
+        Instruction("drop_level", 3, (0,), 1),
+        Instruction("join", 4, (3, 2), 1),
+        Instruction("conjugate", 5, (4,), 1),
+        Instruction("real", 6, (4, 5), 1),
+        Instruction("imaginary", 7, (4, 5), 1),
+    )
+    factor = DiagonalMatrix(given.slots, ({0: np.full(given.slots, 64.0)},), 1)
+    program = replace(
+        given,
+        input=ProgramInput((given.slots,), layout, 2),
+        output=ProgramOutput((given.slots,), layout, 1, (6, 7)),
+        instructions=steps,
+        operands=replace(given.operands, transforms=(factor,), vectors=(), polynomials=()),
+        layers=(),
+        ranges=(),
+    )
+    validate(program)
+    samples = np.random.default_rng(3).uniform(-1, 1, (2, given.slots))
+    execution = KeyFrontier(program, residual.plan.parameters, [residual.plan]).execution
+
+    def first() -> float:
+        predicted = simulate(program, execution, samples, public=True)
+        return float(np.abs(predicted.noisy - predicted.outputs)[:, 0].mean())
+
+    (measured,) = encrypted(replace(residual, samples=samples), [program])
+    complete = first()
+    assert 1 / 4 < np.abs(measured - run_batch(program, samples))[0].mean() / complete < 4
+    plain = SimulatedBackend.join
+
+    def joined(own: SimulatedBackend, *parts: SimulatedCiphertext) -> SimulatedCiphertext:
+        a, b = (as_ciphertext(each) for each in parts)
+        return plain(own, replace(a, values=a.values.real), replace(b, values=b.values.real))
+
+    monkeypatch.setattr(SimulatedBackend, "join", joined)
+    assert first() < complete / 16
