@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import keywright as kw
@@ -12,7 +13,7 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright import plan as planning
-from keywright.errors import OutOfRangeError
+from keywright.errors import OutOfRangeError, ParameterError
 from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -127,6 +128,13 @@ def test_bootstraps_are_where_levels_end(party: Party) -> None:
     layers = [layer for layer in program.layers if layer.kind == "bootstrap"]
     assert [program.instructions[layer.stop - 1].opcode for layer in layers] == ["bootstrap"] * len(layers)
     assert all("read at level" in layer.name for layer in layers)
+
+
+def test_a_plan_that_files_cannot_name_is_not_saved(party: Party, tmp_path: Path) -> None:
+    model = kw.Model("own", party.program, party.plan.parameters)
+    with pytest.raises(ParameterError, match=r"a plan of your own.*parameters= one of N16"):
+        model.save(tmp_path / "own")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_clear_program_is_the_model(party: Party) -> None:
