@@ -59,8 +59,8 @@ def require_presets(program: Program) -> None:
         if bootstrap.preset not in presets:
             own = f"preset {bootstrap.preset!r}" if bootstrap.preset else "a plan of your own"
             raise ParameterError(
-                f"the program bootstraps with {own}, and files name a preset of this release; compile the model "
-                f"with parameters= one of {', '.join(presets)}",
+                f"the program bootstraps with {own}, and files name a preset of this release; compile the "
+                f"model with parameters= one of {', '.join(presets)}",
                 code="preset",
             )
 

@@ -184,9 +184,7 @@ def test_calibration_data_with_a_mask_that_hides_everything_are_refused() -> Non
     sentences = of(model)
     sentences["mask"] = sentences["mask"].copy()
     sentences["mask"][1] = 0
-    with pytest.raises(
-        ModelRefusedError, match=r"a mask hides all elements of a row.* leave out row 1 "
-    ):
+    with pytest.raises(ModelRefusedError, match=r"a mask hides all elements of a row.* leave out row 1 "):
         compiler.compile_program(model, TARGET, compiler.Fit(calibration=sentences))
 
 
