@@ -140,8 +140,10 @@ class _Explicit:
         """Positions in target and source, and values, of the entries between any two ciphertexts."""
         source, target, matrix = self.between.source, self.between.target, self.matrix.explicit()
         into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
+        if not len(values):
+            return {}
         if target.ciphertexts == source.ciphertexts == 1:
-            return {(0, 0): (into, origin, values)} if len(values) else {}
+            return {(0, 0): (into, origin, values)}
         blocks = into // source.slots * source.ciphertexts + origin // source.slots
         counts = np.bincount(blocks)
         pairs = np.flatnonzero(counts)

@@ -106,6 +106,8 @@ def test_maps_between_many_ciphertexts_are_counted_where_they_have_entries() -> 
     layout = Layout(64, 64, index.astype(np.int32))
     expected = {(block, block): [0] for block in range(1100)}
     assert _steps(used_diagonals(identity, LayoutPair(layout, layout))) == expected
+    nothing = SparseMatrix.from_distinct((count, count), index[:0], index[:0], np.zeros(0))
+    assert not used_diagonals(nothing, LayoutPair(layout, layout))
 
 
 def _steps(used: Mapping[tuple[int, int], np.ndarray]) -> dict[tuple[int, int], list[int]]:
