@@ -104,7 +104,7 @@ class ApproximatedModel(Stated):
         if others := graph.nodes.keys() - known.keys():
             seen = largest_values(graph.leading_to(others), self.run.samples)
             known |= {number: seen[number] for number in others}
-        vars(result).update(forms=(result,), largest=known)
+        vars(result).update(forms=(result,), largest=known, _measured=(known, self.approximate_outputs))
         return result
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,11 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
 ) -> None:
     """What a search takes hardly grows with the calibration data: the first samples refuse most choices."""
     rows: list[int] = []
-    evaluate, replaced = Graph.evaluate, polynomial_choice._Search.replaced
+    run, replaced = Graph.runs, polynomial_choice._Search.replaced
 
-    def counted(graph: Graph, sample: np.ndarray) -> dict[int, np.ndarray]:
-        rows.append(len(sample))
-        return evaluate(graph, sample)
+    def counted(graph: Graph, samples: np.ndarray) -> Iterator[tuple[slice, dict[int, np.ndarray]]]:
+        rows.append(len(samples))
+        return run(graph, samples)
 
     tries: list[int] = []
 
@@ -70,7 +70,7 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
         tries.append(len(rows))
         return replaced(search, methods)
 
-    monkeypatch.setattr(Graph, "evaluate", counted)
+    monkeypatch.setattr(Graph, "runs", counted)
     monkeypatch.setattr(polynomial_choice._Search, "replaced", tried)
     compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
     spent = [sum(rows[first:last]) for first, last in itertools.pairwise([*tries, len(rows)])]
@@ -431,13 +431,13 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
 
 def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    evaluate = Graph.evaluate
+    run = Graph.runs
 
-    def counted(graph: Graph, sample: Any) -> dict[int, Any]:
-        runs.append(len(sample))
-        return evaluate(graph, sample)
+    def counted(graph: Graph, samples: Any) -> Iterator[tuple[slice, dict[int, Any]]]:
+        runs.append(len(samples))
+        return run(graph, samples)
 
-    monkeypatch.setattr(Graph, "evaluate", counted)
+    monkeypatch.setattr(Graph, "runs", counted)
     weights = {"w": np.ones((4, 4), np.float32)}
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "a"], ["y"])]
     samples = np.random.default_rng(3).normal(size=(7, 4))
