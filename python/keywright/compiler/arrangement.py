@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from keywright._core import polynomial_relinearizations
-from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, Polynomial
+from keywright.compiler.graph.graph import Graph, Linear, Multiply, Polynomial
 from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.layout.cyclic import repack_before_strides
 from keywright.compiler.layout.layer_work import LayerWork, Prices
@@ -100,7 +100,7 @@ class Arrangement:
     @property
     def entry_level(self) -> int:
         """The level of the input."""
-        return self.placement.needs[_source(self.graph)]
+        return self.placement.needs[self.graph.source]
 
 
 def arrange(
@@ -259,17 +259,12 @@ def _plaintext_bytes(lowered: Mapping[int, LoweredLinear]) -> int:
     return sum(transform.bytes for linear in lowered.values() for _, transform in linear.rows)
 
 
-def _source(graph: Graph) -> int:
-    """Return the number of the input."""
-    return next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-
-
 def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
     """Return the target's bootstraps; none if the levels suffice without them. Ciphertexts of thin clients
     enter one by one."""
     limits = LevelLimits(target.levels, target.levels, target.exit_level)
     _, needs = assign_levels(Problem(graph, {}, {}, (), {}, limits, costs), {})
-    if needs[_source(graph)] <= limits.input:
+    if needs[graph.source] <= limits.input:
         return ()
     return tuple(replace(each, pairs=each.pairs and not target.thin) for each in target.bootstraps)
 

@@ -58,8 +58,7 @@ class Assembly:
         assembler = _Assembler(self)
         for number in graph.nodes:
             assembler.node(number)
-        source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-        level = chosen.placement.needs[graph.output]
+        source, level = graph.source, chosen.placement.needs[graph.output]
         outputs = tuple(assembler.outputs(level))
         log_n = self.log_n(chosen.rings.of.get(source, 0))
         return Program(

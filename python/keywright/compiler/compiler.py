@@ -3,19 +3,18 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.image import computes_nothing
 from keywright.compiler.activations.polynomial_choice import report
-from keywright.compiler.activations.ranges import MARGIN, ExactRun, require_moderate
+from keywright.compiler.activations.ranges import MARGIN, require_moderate
 from keywright.compiler.graph.commuting import forms
-from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial, Shift
-from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
+from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Polynomial, Shift
+from keywright.compiler.graph.simplify import absorbs_shifts, scale_value, shift_input, shift_output
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
@@ -53,9 +52,8 @@ NOTHING = (
 )
 
 
-_ArrangedForm = tuple[Arrangement, Graph, ExactRun, float]
-"""The arrangement of a form, its graph between the scaled input and output, the run with that input, and the
-scale of the output."""
+_ArrangedForm = tuple[Arrangement, float]
+"""The arrangement of a form, and the scale of the output."""
 
 
 def compile_program(
@@ -127,14 +125,14 @@ def compile_forms(
     refusals: list[ModelRefusedError] = []
     for form in model.forms:
         try:
-            chosen, graph, run, output_scale = _arranged(
+            chosen, output_scale = _arranged(
                 form, scaling, target, costs, max_plaintext_bytes, largest_output
             )
         except ModelRefusedError as refusal:
             refusals.append(refusal)
         else:
             kept = chosen if len(model.forms) == 1 else chosen.without_diagonals()
-            arranged.append((kept, graph, run, output_scale))
+            arranged.append((kept, output_scale))
             del chosen  # diagonals of several forms together would be large
     arranged.sort(key=lambda each: each[0].seconds(target.samples))
     fastest = math.inf
@@ -173,7 +171,7 @@ def _assembled(
     max_plaintext_bytes: int,
 ) -> Program:
     """Return the program of a form that is arranged."""
-    chosen, graph, run, output_scale = form
+    chosen, output_scale = form
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
     whole = chosen.with_diagonals(target, costs).interleaved()
     program = Assembly(whole, costs, level, target.rings, inner).program()
@@ -192,7 +190,7 @@ def _assembled(
         program,
         input=_input_of(program, approximated, scaling),
         output=output,
-        fit_report=_report(approximated, graph, run, output.leaving),
+        fit_report=_report(approximated),
         created=_now(),
     )
 
@@ -212,8 +210,8 @@ def _arranged(
         EncodeError: results on calibration data are not finite.
     """
     scaled = scaling.between(form)
-    graph, run = Graph(dict(scaled.graph.nodes), scaled.graph.output), scaled.run
-    samples, ranges = run.samples, form.fit.ranges
+    graph = Graph(dict(scaled.graph.nodes), scaled.graph.output)
+    samples, ranges = form.run.samples, form.fit.ranges
     _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(form.fitted)))
     _require_memory(least_bytes(graph), max_plaintext_bytes)
     seen = dict(scaled.largest)
@@ -226,7 +224,7 @@ def _arranged(
         chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    return chosen, graph, run, output_scale
+    return chosen, output_scale
 
 
 def _now() -> int:
@@ -241,18 +239,12 @@ class _Scaled:
     """A form of a model between scaled inputs and outputs.
 
     Attributes:
-        graph, run: of the form with these inputs.
-        form: with the same values, if inputs and outputs stay as they are.
+        graph: of the form with these inputs.
+        largest: the largest absolute value of every node on the calibration data.
     """
 
     graph: Graph
-    run: ExactRun
-    form: ApproximatedModel | None
-
-    @cached_property
-    def largest(self) -> Mapping[int, float]:
-        """The largest absolute value of every node on the calibration data."""
-        return largest_values(self.graph, self.run.samples) if self.form is None else self.form.largest
+    largest: Mapping[int, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +294,7 @@ class _Scaling:
         return scaled
 
     def _between(self, model: ApproximatedModel) -> _Scaled:
-        graph, run = model.graph, model.run
+        graph, samples = model.graph, model.run.samples
         for normal, shift, shape in (
             (self.entering, shift_input, _source_shape(graph)),
             (self.leaving, shift_output, model.output_shape),
@@ -312,10 +304,15 @@ class _Scaling:
                 graph = shift(
                     graph, np.broadcast_to(normal.offset, size), np.broadcast_to(normal.scale, size)
                 )
-        if self.entering is not None:
-            run = replace(run, samples=self.entering.apply(run.samples))
-        same = (self.entering is None and self.leaving is None) or not len(run.samples)
-        return _Scaled(graph, run, model if same else None)
+        if graph is model.graph or not len(samples):
+            return _Scaled(graph, model.largest)
+        ends = {graph.source: samples if self.entering is None else self.entering.apply(samples)}
+        if not absorbs_shifts(model.graph):
+            return _Scaled(graph, largest_values(graph, ends[graph.source]))
+        outputs = model.approximate_outputs
+        ends[graph.output] = outputs if self.leaving is None else self.leaving.apply(outputs)
+        changed = {number: float(np.abs(values).max()) for number, values in ends.items()}
+        return _Scaled(graph, {**model.largest, **changed})
 
 
 def _input_of(program: Program, model: ApproximatedModel, scaling: _Scaling) -> ProgramInput:
@@ -348,17 +345,15 @@ def _approximated(
     )
 
 
-def _report(
-    model: ApproximatedModel, graph: Graph, run: ExactRun, restored: Callable[[Vector], Vector]
-) -> FitReport | None:
-    """Return how the program differs from the model; None without calibration data. ``graph`` and ``run``
-    are those of the program, whose outputs ``restored`` turns into the model's."""
+def _report(model: ApproximatedModel) -> FitReport | None:
+    """Return how programs differ from the model; None without calibration data."""
     if model.trees is not None:
         trees = model.trees.report
         return trees and replace(trees, export=model.run.export)
-    if not len(run.samples):
+    if not len(model.run.samples):
         return None
-    result = report(graph, run, model.fitted, restored, model.fit, model.output.client_part)
+    outputs = model.output.leaving(model.approximate_outputs)
+    result = report(outputs, model.run, model.fitted, model.fit, model.output.client_part)
     return replace(result, remarks=(NOTHING,)) if computes_nothing(model.graph) else result
 
 
@@ -445,7 +440,7 @@ def _factor(shape: Shape) -> float:
 
 
 def _source_shape(graph: Graph) -> Shape:
-    return next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
+    return graph.nodes[graph.source].shape
 
 
 def _bound_hidden(graph: Graph, largest: dict[int, float]) -> None:

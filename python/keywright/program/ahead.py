@@ -11,9 +11,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def worked_ahead(
-    work: Callable[[Item], Result], items: Iterable[Item], workers: int = 1
-) -> Generator[Result, None, None]:
+def worked_ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
     """Yield the results of a function for items, in their order. In a process of several threads, a worker
     computes the next result while one is used, and two compute two while the caller waits. The item behind
     the next is begun when the caller asks for the next."""
@@ -21,7 +19,7 @@ def worked_ahead(
         yield from map(work, items)
         return
     pending: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(2) as pool:
         for item in items:
             pending.append(pool.submit(work, item))
             if len(pending) > 1:

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
+from keywright._core import ErrorModel, EvaluationKeys
 from keywright.errors import EncodeError, OutOfRangeError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.network_planner import KeyFrontier
@@ -176,6 +177,26 @@ def test_a_simulation_is_the_program_and_the_same_every_time(case: Case) -> None
     assert outputs.mean_error < outputs.sample_errors.min() <= outputs.worst_error
     assert outputs.decided.all()
     assert "compared with the unencrypted program" in str(outputs)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.complex128])
+def test_stretches_of_one_circle_are_like_numbers_drawn_anew(kind: type[np.generic]) -> None:
+    """All errors, their sums over slots, and sums of those over rows vary as if they were independent."""
+    parameters = kw.Parameters.from_bits(11, [50, 40], [51], 40, insecure=True)
+    model = ErrorModel(parameters, EvaluationKeys.outline(parameters, []))
+    slots, rows, together = 1024, 2000, 20
+    noise = NoiseSource(model, slots, 1, np.random.default_rng(6))
+    values = np.zeros((rows, 2, slots), kind)
+    noise.add_deviation(values, 3.0)
+    assert not values[:, 0].any()
+    errors = values[:, 1].view(np.float64).reshape(rows, slots, -1) / 3.0
+    sums = errors.sum(axis=1) / np.sqrt(slots)
+    totals = sums.reshape(-1, together, sums.shape[1]).sum(axis=1) / np.sqrt(together)
+    for each, of_variance in ((errors, 0.02), (sums, 0.25), (totals, 0.5)):
+        assert abs(each.mean()) < 4 * each.std() / np.sqrt(each[:, 0].size)
+        assert each.var() == pytest.approx(1.0, abs=of_variance)
+    # No row has a number of another one at the same slot, but for chance.
+    assert np.abs(np.corrcoef(errors[:, :, 0]) - np.eye(rows)).mean() < 0.9 / np.sqrt(slots)
 
 
 def test_samples_too_close_are_not_decided() -> None:

@@ -462,17 +462,16 @@ def _close(
 
 
 def report(
-    graph: Graph,
+    outputs: Vector,
     run: ExactRun,
     fitted: Sequence[FittedActivation],
-    restored: Callable[[Vector], Vector],
     fit: Fit,
     part: ClientPart | None = None,
 ) -> FitReport:
     """Report how replacing the activations changes the outputs.
 
     Args:
-        restored: returns the model's outputs from those of the graph.
+        outputs: by polynomials, (count, outputs).
         part: the client's last steps.
     """
     compared = run.compared
@@ -481,7 +480,7 @@ def report(
     changes, sizes = np.zeros((1, run.outputs.shape[1] or 1)), _sizes(run) if fitted else np.ones(1)
     same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
     if fitted:
-        outputs = restored(outputs_of(graph, run.samples[compared]))
+        outputs = outputs[compared]
         changes, same = _compare(outputs, run.outputs[compared], run)
         share = answer_share(fit.accuracy)
         answers, labels = answer_differences(part, outputs, run.outputs[compared], fit.error, share)

@@ -218,6 +218,11 @@ class Graph:
         self.nodes[number] = node
         return number
 
+    @property
+    def source(self) -> int:
+        """Return the number of the input."""
+        return next(number for number, node in self.nodes.items() if isinstance(node, Input))
+
     def consumers(self) -> dict[int, list[int]]:
         """Return the numbers of the nodes that read each value, once per use."""
         table: dict[int, list[int]] = {number: [] for number in self.nodes}
@@ -318,7 +323,7 @@ class Graph:
         firsts = range(0, len(chunks), together)
         # The values of one large input may be most of the memory of a compilation.
         alone = each > 2 * CHUNK_BYTES
-        for group in map(run, firsts) if alone else worked_ahead(run, firsts, workers=2):
+        for group in map(run, firsts) if alone else worked_ahead(run, firsts):
             yield from group
 
 

@@ -14,19 +14,7 @@ from keywright.compiler.limits import MAX_ENTRIES
 from keywright.program.arrays import Vector
 
 from .convolution import Matrix, product, product_entries, product_of_kernels, total
-from .graph import (
-    Activation,
-    Add,
-    Graph,
-    Input,
-    Linear,
-    Multiply,
-    Node,
-    Polynomial,
-    Shift,
-    operands,
-    with_operands,
-)
+from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands, with_operands
 from .piecewise import Function, PiecewiseLinear, composed, summed
 from .quadratics import complete_squares
 from .sparse import SparseMatrix
@@ -330,8 +318,7 @@ def shift_input(graph: Graph, offset: Vector, scale: Vector) -> Graph:
         offset, scale: of every element of the input.
     """
     result = Graph(dict(graph.nodes), graph.output)
-    source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-    others = []
+    source, others = graph.source, []
     for number, node in graph.nodes.items():
         if isinstance(node, Linear) and source in node.operands:
             read = [operand == source for operand in node.operands]
@@ -371,6 +358,14 @@ def shift_output(graph: Graph, offset: Vector, scale: Vector) -> Graph:
     matrix = SparseMatrix.diagonal(1 / scale)
     result.output = result.add(Linear(last.shape, (graph.output,), (matrix,), -offset / scale))
     return simplify(result.renumbered())
+
+
+def absorbs_shifts(graph: Graph) -> bool:
+    """Whether linear maps take all constants of `shift_input` and `shift_output`, which then change no value
+    but the input and the output, and no numbers of values."""
+    consumers = graph.consumers()
+    ends = (*consumers[graph.source], graph.output)
+    return all(isinstance(graph.nodes[number], Linear) for number in ends) and not consumers[graph.output]
 
 
 class _Scaling:

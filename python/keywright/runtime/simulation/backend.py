@@ -95,11 +95,9 @@ class SimulatedBackend:
             for r in transform.diagonals[k]:
                 by_baby.setdefault(r % transform.n1, []).append(r)
             twice[..., :slots] = twice[..., slots:] = ct.values
-            variances = [variance for _, variance in added]
-            errors = noise.ahead(total[:, 1:].shape, variances, scale, total.dtype)
-            for (baby, _), error in zip(added, errors, strict=True):
+            for baby, variance in added:
                 rotated[...] = twice[..., baby : baby + slots]
-                rotated[:, 1:] += error
+                noise.add(rotated, variance, scale)
                 again[...] = rotated
                 for r in by_baby[baby]:
                     giant = r - baby

@@ -1,14 +1,9 @@
 """Draws random errors, slot by slot, with the variances that the engine predicts."""
 
-from collections.abc import Iterator, Sequence
-from itertools import cycle
-
 import numpy as np
-from numpy.typing import DTypeLike
 
 from keywright._core import BootstrapperPlan, ErrorModel
 from keywright.errors.engine import ParameterError
-from keywright.program.ahead import worked_ahead
 from keywright.program.arrays import Numbers, Vector
 
 Variance = tuple[float, float]
@@ -17,6 +12,9 @@ Variance = tuple[float, float]
 
 MESSAGES = np.linspace(-1.0, 1.0, 65)
 """Messages at which a bootstrap's errors are evaluated, with interpolation between them."""
+
+ROWS, LEAST_DRAWN = 32, 1 << 16
+"""Normal numbers that a source draws: those of so many rows of slots, and at least so many."""
 
 
 class NoiseSource:
@@ -27,6 +25,17 @@ class NoiseSource:
     The exception is the secret key: its absolute value at a slot multiplies every rounding there, in all
     ciphertexts of one repetition. Its square over its mean is exponentially distributed, and a mean of
     ``max_slots / slots`` such variables if only ``slots`` slots are used.
+
+    Normal numbers are drawn once, in a circle: P of them, then their negatives. A row of errors is a stretch
+    of the circle at a random place, since drawing anew would take most of the time of a simulation.
+
+    - Errors of one row are independent: a row of at most P numbers has none twice, or with its negative.
+    - Two rows are uncorrelated: each is as likely as its negative.
+    - A sum S of D rows, each with weights w and their autocorrelation c, has the expected variance, D c(0).
+      Given the places, its variance is that times 1 + e, where shared numbers of two rows at a distance s
+      contribute the signed c(s) with probability 1 / P: e has mean 0 and variance (2 / P) sum_s c(s)^2 /
+      c(0)^2. Equal weights of n numbers, the largest case, have 4 n / (3 P), so at `ROWS` a deviation is
+      typically off by a tenth; random weights have 4 / P.
 
     Args:
         model: of the parameters and keys.
@@ -40,38 +49,24 @@ class NoiseSource:
         self._rng = rng
         copies = model.parameters.max_slots // slots
         self._secret = rng.gamma(copies, 1.0 / copies, (repetitions, slots))
-        # Memory of the last errors, which the next ones of their shape take.
-        self._errors: Numbers = np.empty(0)
+        drawn = rng.standard_normal(max(ROWS * slots, LEAST_DRAWN))
+        self._places = 2 * len(drawn)
+        # The longest row has both parts of complex values.
+        self._circle = np.concatenate((drawn, -drawn, drawn[: 2 * slots]))
 
     def add(self, values: Numbers, variance: Variance, scale: float) -> None:
         """Add an error with a variance of coefficients, at a scale, to values (batches, 1 + repetitions,
         slots)."""
         self.add_deviation(values, self._deviation(variance, scale))
 
-    def ahead(
-        self, shape: tuple[int, ...], variances: Sequence[Variance], scale: float, kind: DTypeLike
-    ) -> Iterator[Numbers]:
-        """Yield errors, (batches, repetitions, slots), that `add` would add one after the other to values of
-        a kind. While one is used, another thread draws the next, if the process has several; an error is
-        valid until then."""
-        memory = cycle((np.empty(shape, kind), np.empty(shape, kind)))
-
-        def drawn(variance: Variance) -> Numbers:
-            return self._draw(next(memory), self._deviation(variance, scale))
-
-        return worked_ahead(drawn, variances)
-
     def add_deviation(self, values: Numbers, deviation: float | Vector) -> None:
         """Add an error with a deviation for each slot, in units of the message."""
         noisy = values[:, 1:]
-        if (self._errors.shape, self._errors.dtype) != (noisy.shape, noisy.dtype):
-            self._errors = np.empty(noisy.shape, noisy.dtype)
-        noisy += self._draw(self._errors, deviation)
-
-    def _draw(self, errors: Numbers, deviation: float | Vector) -> Numbers:
-        self._rng.standard_normal(out=errors.view(np.float64))
-        errors *= deviation
-        return errors
+        deviations = np.broadcast_to(deviation, noisy.shape)
+        places = self._rng.integers(self._places, size=noisy.shape[:2])
+        for row in np.ndindex(*places.shape):
+            normal = self._circle[places[row] :][: noisy[row].view(np.float64).size]
+            noisy[row] += normal.view(noisy.dtype) * deviations[row]
 
     def _deviation(self, variance: Variance, scale: float) -> Vector:
         """Return the deviation of a variance of coefficients in each slot, (repetitions, slots)."""

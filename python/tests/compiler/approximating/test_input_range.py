@@ -9,7 +9,11 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler import compiler as programs
+from keywright.compiler.graph.graph import Graph
+from keywright.compiler.placement.bounding import largest_values
 from keywright.errors import EncodeError
+from keywright.program.arrays import Vector
 from keywright.program.operands.normalisation import HEADROOM
 from keywright.runtime import run_clear
 from onnx import helper
@@ -65,6 +69,37 @@ def test_a_program_of_divided_inputs_computes_the_same(build: Build, name: str) 
         expected = run_clear(plain, sample)
         # Sums of six products, and what a polynomial of doubles adds.
         assert np.abs(run_clear(divided, sample) - expected).max() <= 1e-12 * max(np.abs(expected).max(), 1)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_values_between_scaled_ends_need_no_run_of_their_own(
+    build: Build, name: str, thin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of a model's values is what a run of the scaled graph would measure."""
+    samples = SAMPLES * 10.0 ** -np.arange(6)
+    approximated = compiler.approximate(model(build, name), compiler.Fit(calibration=samples))
+    target = compiler.Target(slots=8, levels=8, packing="coefficients" if thin else "slots")
+    known: list[tuple[Graph, dict[int, float]]] = []
+    measured = 0
+
+    def run(graph: Graph, samples: Vector) -> dict[int, float]:
+        nonlocal measured
+        measured += 1
+        return largest_values(graph, samples)
+
+    def bounded(graph: Graph, largest: dict[int, float]) -> None:
+        known.append((Graph(dict(graph.nodes), graph.output), dict(largest)))
+
+    monkeypatch.setattr(programs, "largest_values", run)
+    monkeypatch.setattr(programs, "_bound_hidden", bounded)
+    program = compiler.compile_program(approximated, target)
+    ((graph, largest),) = known
+    assert {
+        n: pytest.approx(peak, rel=1e-12)
+        for n, peak in largest_values(graph, np.asarray(program.input.entering(samples))).items()
+    } == largest
+    assert not (measured and name in ("linear", "twice", "shifted"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,11 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
 ) -> None:
     """What a search takes hardly grows with the calibration data: the first samples refuse most choices."""
     rows: list[int] = []
-    evaluate, replaced = Graph._evaluated, polynomial_choice._Search.replaced
+    run, replaced = Graph.runs, polynomial_choice._Search.replaced
 
-    def counted(graph: Graph, parts: Any, joint: Any) -> Any:
-        rows.extend(map(len, parts))
-        return evaluate(graph, parts, joint)
+    def counted(graph: Graph, samples: np.ndarray) -> Iterator[tuple[slice, dict[int, np.ndarray]]]:
+        rows.append(len(samples))
+        return run(graph, samples)
 
     tries: list[int] = []
 
@@ -70,13 +70,15 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
         tries.append(len(rows))
         return replaced(search, methods)
 
-    monkeypatch.setattr(Graph, "_evaluated", counted)
+    monkeypatch.setattr(Graph, "runs", counted)
     monkeypatch.setattr(polynomial_choice._Search, "replaced", tried)
-    compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
+    model = compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
     spent = [sum(rows[first:last]) for first, last in itertools.pairwise([*tries, len(rows)])]
     assert len(spent) > 4
     assert spent[-1] == len(SAMPLES)
     assert np.median(spent) <= len(SAMPLES) / 8
+    assert model.largest[model.graph.output] == np.abs(model.approximate_outputs).max()
+    assert sum(rows[tries[0] :]) == sum(spent), "what the choice measured is measured again"
 
 
 def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
@@ -431,13 +433,13 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
 
 def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    evaluate = Graph._evaluated
+    run = Graph.runs
 
-    def counted(graph: Graph, parts: Any, joint: Any) -> Any:
-        runs.extend(map(len, parts))
-        return evaluate(graph, parts, joint)
+    def counted(graph: Graph, samples: Any) -> Iterator[tuple[slice, dict[int, Any]]]:
+        runs.append(len(samples))
+        return run(graph, samples)
 
-    monkeypatch.setattr(Graph, "_evaluated", counted)
+    monkeypatch.setattr(Graph, "runs", counted)
     weights = {"w": np.ones((4, 4), np.float32)}
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "a"], ["y"])]
     samples = np.random.default_rng(3).normal(size=(7, 4))

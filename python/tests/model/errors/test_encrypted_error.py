@@ -131,7 +131,7 @@ def test_stated_errors_hold_for_other_samples(kind: str, size: float, outlier: f
 def test_required_errors_hold_under_encryption() -> None:
     """A required error counts polynomials and encryption, at the batch of a prediction."""
     samples = np.random.default_rng(3).normal(size=(COUNT, FEATURES))
-    model = SVC(kernel="poly", C=100, degree=3).fit(samples, targets_of("polynomial", samples))
+    model = SVC(kernel="poly", C=30, degree=3).fit(samples, targets_of("polynomial", samples))
     with pytest.raises(ModelRefusedError, match=r"0\.001 is allowed \(error=\)"):
         kw.compile(model, samples, error=1e-3)
     compiled = kw.compile(model, samples, error=0.1, noise=1.0)
