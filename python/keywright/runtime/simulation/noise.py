@@ -14,7 +14,7 @@ MESSAGES = np.linspace(-1.0, 1.0, 65)
 """Messages at which a bootstrap's errors are evaluated, with interpolation between them."""
 
 ROWS, LEAST_DRAWN = 32, 1 << 16
-"""Normal numbers that a source draws: those of so many rows of slots, and at least so many."""
+"""Rows of slots for which a source draws normal numbers, and the fewest numbers that it draws."""
 
 
 class NoiseSource:
