@@ -80,6 +80,8 @@ class ApproximatedModel(Stated):
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
+        known: the largest absolute value of every node on the calibration data, and the graph's outputs
+            there, (count, outputs); None if they are still to be measured.
     """
 
     graph: Graph
@@ -90,6 +92,7 @@ class ApproximatedModel(Stated):
     output: OutputCodec = field(default_factory=OutputCodec)
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
+    known: tuple[Mapping[int, float], Vector] | None = None
 
     @cached_property
     def forms(self) -> tuple["ApproximatedModel", ...]:
@@ -99,12 +102,12 @@ class ApproximatedModel(Stated):
 
     def _form(self, form: Form) -> "ApproximatedModel":
         """Return the model with one order alone. What is known of its values is not measured again."""
-        result, graph = replace(self, graph=form.graph), form.graph
-        known = {number: self.largest[old] for number, old in form.origin.items()}
+        graph, known = form.graph, {number: self.largest[old] for number, old in form.origin.items()}
         if others := graph.nodes.keys() - known.keys():
             seen = largest_values(graph.leading_to(others), self.run.samples)
             known |= {number: seen[number] for number in others}
-        vars(result).update(forms=(result,), largest=known, _measured=(known, self.approximate_outputs))
+        result = replace(self, graph=graph, known=(known, self.approximate_outputs))
+        vars(result).update(forms=(result,))
         return result
 
     @cached_property
@@ -147,7 +150,7 @@ class ApproximatedModel(Stated):
 
     @cached_property
     def _measured(self) -> tuple[Mapping[int, float], Vector]:
-        return largest_and_outputs(self.graph, self.graph.runs(self.run.samples))
+        return self.known or largest_and_outputs(self.graph, self.graph.runs(self.run.samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,7 +403,7 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     part = read.client_part
     if part is not None and not chosen.fitted and len(run.samples):
         part = with_whole_scores(part, outputs_of(chosen.graph, run.samples))
-    result = ApproximatedModel(
+    return ApproximatedModel(
         chosen.graph,
         chosen.fitted,
         run,
@@ -408,10 +411,8 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         read.output_shape,
         OutputCodec(image=output_image(graph, run, fit.ranges.margin), client_part=part),
         steps=steps,
+        known=chosen.measured,
     )
-    if chosen.measured is not None:
-        vars(result).update(_measured=chosen.measured)
-    return result
 
 
 def price(method: Method) -> float:

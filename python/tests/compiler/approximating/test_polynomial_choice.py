@@ -72,11 +72,13 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
 
     monkeypatch.setattr(Graph, "runs", counted)
     monkeypatch.setattr(polynomial_choice._Search, "replaced", tried)
-    compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
+    model = compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
     spent = [sum(rows[first:last]) for first, last in itertools.pairwise([*tries, len(rows)])]
     assert len(spent) > 4
     assert spent[-1] == len(SAMPLES)
     assert np.median(spent) <= len(SAMPLES) / 8
+    assert model.largest[model.graph.output] == np.abs(model.approximate_outputs).max()
+    assert sum(rows[tries[0] :]) == sum(spent), "what the choice measured is measured again"
 
 
 def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
