@@ -80,8 +80,6 @@ class ApproximatedModel(Stated):
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
-        known: the largest absolute value of every node on the calibration data, and the graph's outputs
-            there, (count, outputs); None if they are still to be measured.
     """
 
     graph: Graph
@@ -92,7 +90,6 @@ class ApproximatedModel(Stated):
     output: OutputCodec = field(default_factory=OutputCodec)
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
-    known: tuple[Mapping[int, float], Vector] | None = None
 
     @cached_property
     def forms(self) -> tuple["ApproximatedModel", ...]:
@@ -106,8 +103,14 @@ class ApproximatedModel(Stated):
         if others := graph.nodes.keys() - known.keys():
             seen = largest_values(graph.leading_to(others), self.run.samples)
             known |= {number: seen[number] for number in others}
-        result = replace(self, graph=graph, known=(known, self.approximate_outputs))
-        vars(result).update(forms=(result,))
+        result = replace(self, graph=graph)
+        vars(result).update(forms=(result,), _measured=(known, self.approximate_outputs))
+        return result
+
+    def on_same_data(self, **changes: Any) -> "ApproximatedModel":
+        """Return the model with other fields that change no value. What was measured is kept."""
+        result = replace(self, **changes)
+        vars(result).update((name, value) for name, value in vars(self).items() if name == "_measured")
         return result
 
     @cached_property
@@ -150,7 +153,7 @@ class ApproximatedModel(Stated):
 
     @cached_property
     def _measured(self) -> tuple[Mapping[int, float], Vector]:
-        return self.known or largest_and_outputs(self.graph, self.graph.runs(self.run.samples))
+        return largest_and_outputs(self.graph, self.graph.runs(self.run.samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +224,7 @@ class PreparedModel:
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
         steps = replace(model.steps, first=self.first_steps, columns=self.columns)
-        return replace(model, steps=steps, run=replace(model.run, export=self.export))
+        return model.on_same_data(steps=steps, run=replace(model.run, export=self.export))
 
 
 def _without_first_steps(model: onnx.ModelProto, samples: Any) -> SplitModel:
@@ -403,7 +406,7 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     part = read.client_part
     if part is not None and not chosen.fitted and len(run.samples):
         part = with_whole_scores(part, outputs_of(chosen.graph, run.samples))
-    return ApproximatedModel(
+    result = ApproximatedModel(
         chosen.graph,
         chosen.fitted,
         run,
@@ -411,8 +414,10 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         read.output_shape,
         OutputCodec(image=output_image(graph, run, fit.ranges.margin), client_part=part),
         steps=steps,
-        known=chosen.measured,
     )
+    if chosen.measured is not None:
+        vars(result).update(_measured=chosen.measured)
+    return result
 
 
 def price(method: Method) -> float:

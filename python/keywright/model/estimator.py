@@ -101,7 +101,7 @@ def with_estimator(
             )
     _require_close(model, differences, same, accuracy, error, polynomials=bool(approximated.fitted))
     export = replace(run.export, estimator=tuple(differences), equal_labels=same)
-    return replace(approximated, run=replace(run, export=export))
+    return approximated.on_same_data(run=replace(run, export=export))
 
 
 def _require_close(
