@@ -75,8 +75,9 @@ class PostgresqlRecords(Records):
             raise
 
     def close(self) -> None:
-        """Close the connection, which releases the lock."""
-        with contextlib.suppress(pg8000.dbapi.Error, OSError):
+        """Release the lock and close the connection: the server notices its end some time later."""
+        with self._lock, contextlib.suppress(pg8000.dbapi.Error, OSError):
+            self._connection.cursor().execute(f"select pg_advisory_unlock({LOCK})")
             self._connection.close()
 
     def _connect(self) -> pg8000.dbapi.Connection:
