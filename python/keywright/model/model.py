@@ -417,8 +417,9 @@ class Model(
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent
     ) -> Inference:
-        """Run client and server on samples, (count, *input_shape), in batches of the program. The server's
-        part only sees ciphertexts and evaluation keys. Returns outputs and costs.
+        """Run client and server on features of samples, (count, *input_shape), as `Program.features` gives
+        them, in batches of the program. The server's part only sees ciphertexts and evaluation keys. Returns
+        outputs and costs.
 
         Args:
             planned: keys and diagonals, from `plan_process` or `plan_batches`.

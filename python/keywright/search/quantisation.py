@@ -283,14 +283,14 @@ class Quantisation(Stated):
         sample. Equal vectors, and for cosines those of one direction, count as one."""
         array, rng = as_vectors(vectors), np.random.default_rng(0)
         count = int(np.clip(PAIRS // max(1, len(array)), LEAST_SAMPLED, SAMPLED))
-        hashing = rng.integers(1 << 63, size=self.dimension, dtype=np.uint64) | np.uint64(1)
 
-        def distinct(rows: NDArray[Any], first: int) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+        def distinct(rows: NDArray[Any], first: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             scaled = np.ascontiguousarray(self._scaled(rows, first))
             if self.metric == "cosine":
                 scaled = scaled.round(9)  # Directions of multiples differ in their last bits.
             scaled += 0.0
-            hashes, places = np.unique((scaled.view(np.uint64) * hashing).sum(axis=1), return_index=True)
+            hashes = np.fromiter((hash(row.tobytes()) for row in scaled), np.int64, len(scaled))
+            hashes, places = np.unique(hashes, return_index=True)
             return scaled[places], hashes
 
         rows, own = distinct(array[rng.choice(len(array), min(count, len(array)), replace=False)], 0)

@@ -220,20 +220,28 @@ def from_estimator(
         raise SearchError(f"{name} {why}; {way}", code="estimator")
     vectors = np.asarray(vectors, np.float64)
     samples, own = _samples(vectors, calibration, centres=not hasattr(estimator, "_fit_X"))
-    most, reach = largest_levels(vectors.shape[1], metric), 0.0
+    most, reach, own_reach = largest_levels(vectors.shape[1], metric), 0.0, 0.0
     if metric == "euclidean" and samples.shape[1:] == vectors.shape[1:]:
-        reach = float(norms_of(np.concatenate([vectors, samples]) - vectors.mean(axis=0)).max())
+        distances = norms_of(np.concatenate([vectors, samples]) - vectors.mean(axis=0))
+        reach, own_reach = float(distances.max()), float(distances[: len(vectors)].max())
+        # What is left of equal vectors is rounding.
+        if radius is None and reach <= 1e-9 * float(norms_of(vectors).max()):
+            raise ParameterError(
+                "all stored vectors are equal, so they give no radius; pass calibration= or radius=",
+                what="radius",
+                value=reach,
+            )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # predictions are judged instead of neighbours
         index = Index.of(
             vectors,
             metric=metric,
             levels=most if levels is None else levels,
-            radius=1.5 * reach if radius is None and reach else radius,
+            radius=1.5 * reach if radius is None and metric == "euclidean" else radius,
         )
     _require_same(estimator, vectors, vote, metric)
     agreement = _agreement(estimator, index.quantisation, vectors, vote, samples, own)
-    _judge(name, agreement, index.quantisation, accuracy, most, reach)
+    _judge(name, agreement, index.quantisation, accuracy, most, (reach, own_reach))
     return index, replace(vote, agreement=agreement.share)
 
 
@@ -245,6 +253,12 @@ def _samples(
     count = int(np.clip(PRODUCTS // len(vectors), FEWEST, COMPARED))
     if calibration is not None:
         given = as_vectors(calibration).astype(np.float64)
+        if given.ndim != 2:
+            raise SearchError(
+                f"calibration has the shape {given.shape}, not (count, dimension)", code="shape"
+            )
+        if not np.isfinite(given).all():
+            raise SearchError("calibration has numbers that are not finite; impute them", code="number")
         if not given.size:
             raise SearchError("calibration has no samples; pass some, or leave it out", code="shape")
         return given[:: max(1, -(-len(given) // count))], None
@@ -333,13 +347,19 @@ def _predicted(estimator: Any, samples: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def _judge(
-    name: str, agreement: _Agreement, quantisation: Quantisation, accuracy: float, most: int, reach: float
+    name: str,
+    agreement: _Agreement,
+    quantisation: Quantisation,
+    accuracy: float,
+    most: int,
+    reaches: tuple[float, float],
 ) -> None:
     """Refuse or warn of an index that changes predictions.
 
     Args:
         most: levels of such an index.
-        reach: the largest distance of vectors and samples from their middle.
+        reaches: the largest distance from the mean of the stored vectors, of these and the samples together,
+            and of these alone.
     """
     if agreement.share >= max(accuracy, LEAST_AGREEMENT):
         return
@@ -352,8 +372,10 @@ def _judge(
         )
     elif quantisation.metric == "cosine":
         way = "fit it with Euclidean distances on vectors of norm 1, which have the same neighbours"
-    elif quantisation.radius > 2 * reach:
-        way = f"pass radius={1.5 * reach:.3g}"
+    elif quantisation.radius > 2 * reaches[0]:
+        way = f"pass radius={1.5 * reaches[0]:.3g}"
+    elif name.startswith("KNeighbors") and reaches[0] > 3 * reaches[1]:
+        way = f"leave out calibration samples that are {reaches[0]:.3g} from the mean of the stored vectors"
     if agreement.ordered > agreement.share and quantisation.levels < most:
         way += f", or pass up to levels={most}"
     text = f"{cause} changes {1 - agreement.share:.1%} of the predictions of {name}"

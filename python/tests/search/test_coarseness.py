@@ -58,6 +58,15 @@ def test_rounding_that_changes_nothing_loses_no_vector(metric: search.Metric) ->
 
 
 @pytest.mark.parametrize("metric", METRICS)
+def test_vectors_that_differ_in_signs_alone_are_different(metric: search.Metric) -> None:
+    """Beside one large component, rounding makes all of them equal."""
+    signs = 1.0 - 2 * (np.arange(512)[:, None] >> np.arange(9) & 1)
+    even = signs[signs.prod(axis=1) > 0]
+    stored = np.concatenate([np.full((len(even), 1), 100.0), 0.05 * even], axis=1)
+    assert search.Quantisation(10, metric, radius=150.0).coarseness(stored) > 0.95
+
+
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_neighbours_outside_of_the_sample_count(metric: search.Metric, order: Literal["C", "F"]) -> None:
     """Each vector has one neighbour that rounding makes equal, and few of these are in the same sample."""

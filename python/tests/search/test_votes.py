@@ -199,6 +199,20 @@ def test_a_radius_covers_calibration_data_and_is_not_too_large() -> None:
         index.quantisation.query(sample)
     with pytest.raises(SearchError, match=r"pass radius=\S*$"):
         search.from_estimator(centres, calibration=X, radius=1e5)
+    with pytest.raises(SearchError, match="leave out calibration samples that are 2e"):
+        search.from_estimator(KNeighborsClassifier(3).fit(X, Y), calibration=np.vstack([X, X[:1] + 1e6]))
+    with pytest.raises(SearchError, match="not finite"):
+        search.from_estimator(centres, calibration=np.full((3, 4), np.nan))
+    with pytest.raises(SearchError, match="shape"):
+        search.from_estimator(centres, calibration=X[0])
+
+
+def test_equal_vectors_have_no_radius_of_rounding() -> None:
+    one = KMeans(1, n_init=1, random_state=1).fit(X)
+    with pytest.raises(ParameterError, match=r"stored vectors are equal.*calibration="):
+        search.from_estimator(one)
+    index, _ = search.from_estimator(one, calibration=X)
+    index.quantisation.query(X[7])
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

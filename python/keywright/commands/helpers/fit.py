@@ -163,16 +163,16 @@ def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = Tr
 
 
 def guard_samples(
-    client: ModelClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
+    client: ModelClient, features: NDArray[np.float64], *, force: bool, terminal: Terminal
 ) -> None:
-    """Refuse samples that leave the ranges of a program, or warn if ``force`` is set.
+    """Refuse features of samples that leave the ranges of a program, or warn if ``force`` is set.
 
     Raises:
         OutOfRangeError: names the layer, the value and the range.
     """
     with terminal.progress("checking ranges", None):
         try:
-            client.guard(samples)
+            client.guard_features(features)
         except OutOfRangeError as error:
             if not force:
                 raise

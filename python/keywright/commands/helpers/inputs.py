@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from keywright._reading.arrays import read_array, read_file
 from keywright.compiler.front_ends import load_model, sample_shape
 from keywright.errors import FormatError, RefusalError
+from keywright.program.program import Program
 
 from .errors import CommandError
 
@@ -55,12 +56,12 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * UNITS[match[2].lower()])
 
 
-def load_array(path: Path) -> NDArray[np.float64]:
+def load_array(path: Path, *, finite: bool = True) -> NDArray[np.float64]:
     """Read a numpy file of numbers, without pickled objects.
 
     Raises:
-        CommandError: the file is malformed, exceeds `MAX_ARRAY_BYTES`, or has values that are not finite real
-            numbers.
+        CommandError: the file is malformed, exceeds `MAX_ARRAY_BYTES`, or has values that are not real
+            numbers, or not finite.
     """
     data = _read_file(path, MAX_ARRAY_BYTES)
     if data.startswith(b"PK"):
@@ -69,7 +70,7 @@ def load_array(path: Path) -> NDArray[np.float64]:
         values = read_array(data, MAX_ARRAY_BYTES // 8).astype(np.float64)
     except FormatError as error:
         raise CommandError(f"{path} is {error}; write it with numpy.save") from error
-    if not np.isfinite(values).all():
+    if finite and not np.isfinite(values).all():
         count = int((~np.isfinite(values)).sum())
         raise CommandError(f"{path} holds {count} values that are not finite; give finite numbers")
     return values
@@ -110,11 +111,12 @@ def _read_file(path: Path, most: int) -> bytes:
         raise CommandError(str(error)) from error
 
 
-def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
+def load_inputs(path: Path, count: int | None = None, *, finite: bool = True) -> NDArray[np.float64]:
     """Read inputs from a .npy file, an image, or a folder of images in the order of their names.
 
     Args:
         count: how many images of a folder to read; all by default.
+        finite: whether numbers must be.
 
     Raises:
         CommandError: the file is neither, the folder is empty, or its images differ in size.
@@ -130,7 +132,7 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
         return np.stack(images)
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return load_image(path)[None]
-    values = load_array(path)
+    values = load_array(path, finite=finite)
     if values.ndim == 0 or len(values) == 0:
         raise CommandError(
             f"{path} has shape {values.shape}, which is not a sample; give one, or (count, ...)"
@@ -138,7 +140,9 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
     return values[:count]
 
 
-def load_typical(path: Path, model: Path, count: int | None = None) -> NDArray[np.float64]:
+def load_typical(
+    path: Path, model: Path, count: int | None = None, *, finite: bool = True
+) -> NDArray[np.float64]:
     """Read samples for a model that is not compiled yet, (count, ...), from any input that `load_inputs`
     accepts; one sample gets a batch axis. Compiling refuses another shape, and a model that cannot be read.
 
@@ -149,7 +153,7 @@ def load_typical(path: Path, model: Path, count: int | None = None) -> NDArray[n
         axes = len(sample_shape(load_model(model)))
     except RefusalError:
         axes = None
-    array = load_inputs(path, None if path.suffix == ".npy" else count)
+    array = load_inputs(path, None if path.suffix == ".npy" else count, finite=finite)
     return array[None] if array.ndim == axes else array[:count]
 
 
@@ -165,3 +169,17 @@ def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -
     if array.shape[1:] != shape or len(array) == 0:
         raise CommandError(f"{path} has shape {array.shape}; the model takes {shape}, or several of them")
     return array[:count]
+
+
+def load_features(path: Path, program: Program, count: int | None = None) -> NDArray[np.float64]:
+    """Read one sample or several of a model, and return what its first steps give for them, (count,
+    *input_shape). These may take missing values, and other shapes.
+
+    Raises:
+        CommandError: as for `load_samples`.
+        EncodeError: the first steps do not take the samples.
+    """
+    if program.input.steps.first is None:
+        return load_samples(path, program.input.shape, count)
+    array = load_inputs(path, None if path.suffix == ".npy" else count, finite=False)
+    return program.features(array)[0][:count]

@@ -19,7 +19,7 @@ from keywright.commands.helpers.arguments import (
 )
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, fit_record, guard_samples, print_fit
-from keywright.commands.helpers.inputs import load_samples, load_typical
+from keywright.commands.helpers.inputs import load_features, load_typical
 from keywright.commands.helpers.memory import key_memory, memory_budget, print_memory
 from keywright.commands.output.report import print_report
 from keywright.commands.steps.decrypt import prediction_columns, predictions
@@ -163,7 +163,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         require_place(options.out)
     budget, start = memory_budget(options), time.perf_counter()
-    count = 1 if options.input is None else len(load_typical(options.input, options.model, options.count))
+    count = 1
+    if options.input is not None:
+        count = len(load_typical(options.input, options.model, options.count, finite=False))
     compiled = compile_model(options.model, options, terminal, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
@@ -181,12 +183,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.note("give --input or --calibration to predict the error of the outputs")
             return
         count = options.calibration_count if options.input is None else options.count
-        samples = load_samples(source, compiled.program.input.shape, count)
+        samples = load_features(source, compiled.program, count)
         result = predict_error(compiled.program, planned.execution, samples, terminal)
         if terminal.json:
             terminal.record(_predicted(result))
         return
-    samples = load_samples(options.input, compiled.program.input.shape, options.count)
+    samples = load_features(options.input, compiled.program, options.count)
     guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))

@@ -12,7 +12,7 @@ from keywright._files import new_folder
 from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import ciphertext_name
 from keywright.commands.helpers.fit import guard_samples
-from keywright.commands.helpers.inputs import load_samples
+from keywright.commands.helpers.inputs import load_features
 from keywright.commands.terminal import Column, Terminal
 from keywright.model import load_client
 from keywright.model.folder import PUBLIC_KEY, SECRET_KEY, require_files
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         require_files(options.keys, (PUBLIC_KEY,), "client folder of keywright keygen")
     client = load_client(options.keys, insecure=options.insecure)
     program = client.program
-    samples = load_samples(options.input, program.input.shape)
+    samples = load_features(options.input, program)
     guard_samples(client, samples, force=options.force, terminal=terminal)
     seconds, size = 0.0, 0
     with (

@@ -44,8 +44,11 @@ SMALL_CONSTANTS = 1 << 25
 MAX_WORK = 1 << 32
 """Steps of all nodes together."""
 
-INTERPOLATION = 1 << 14
-"""Steps of an element of an image: the reference implementation interpolates them one by one."""
+INTERPOLATION = 1 << 10
+"""Steps of an element of an image: earlier reference implementations interpolate them one by one."""
+
+POOLING = 1 << 12
+"""Steps of an element of a window, in loops of Python."""
 
 SCATTERING = 1 << 10
 """Steps of an element that is placed alone."""
@@ -167,7 +170,7 @@ class Reference:
             results = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph.output
         except Exception as error:
             raise RefusalError(f"node {name!r}: shapes do not match: {error}") from error
-        size = 0
+        size, text = 0, _longest_text(node, feeds)
         for value_info in results:
             tensor = value_info.type.tensor_type
             sizes = [dimension.dim_value for dimension in tensor.shape.dim]
@@ -175,12 +178,18 @@ class Reference:
                 raise unsupported_attribute(
                     name, node.op_type, "operands", "a result of unknown shape", "a known shape"
                 )
-            size += math.prod(sizes) * (TEXT if tensor.elem_type == onnx.TensorProto.STRING else 1)
+            size += math.prod(sizes) * (text if tensor.elem_type == onnx.TensorProto.STRING else 1)
         self._computed += size
         allowed = min(self._allowed, MAX_CONSTANTS)
         require_at_most(f"the result up to node {name!r}", "elements", self._computed, allowed)
         self._work += _work(node, [feeds[each] for each in node.input if each], size)
-        require_at_most(f"the constants up to node {name!r}", "steps", self._work, MAX_WORK)
+        require_at_most(
+            f"computing the constants up to node {name!r}",
+            "steps",
+            self._work,
+            MAX_WORK,
+            "fold constants before the export",
+        )
 
 
 def _alone(node: onnx.NodeProto, feeds: Mapping[str, Array]) -> onnx.GraphProto:
@@ -188,6 +197,26 @@ def _alone(node: onnx.NodeProto, feeds: Mapping[str, Array]) -> onnx.GraphProto:
     values = [onnx.ValueInfoProto(name=name) for name in feeds]
     results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
     return onnx.helper.make_graph([node], "node", values, results)
+
+
+def _longest_text(node: onnx.NodeProto, feeds: Mapping[str, Array]) -> int:
+    """Return the elements that a text of a result takes at most: numpy gives all texts of an array one
+    length."""
+    texts = [text for entry in node.attribute for text in (entry.s, *entry.strings)]
+    arrays = [array for array in feeds.values() if array.dtype.kind in "OSUT"]
+    return max([TEXT, *map(len, texts), *(len(text) for array in arrays for text in array.ravel().tolist())])
+
+
+def _extents(node: onnx.NodeProto, operands: Sequence[Array]) -> int:
+    """Return the product of the sizes of an Einsum's letters."""
+    equation = b"".join(entry.s for entry in node.attribute if entry.name == "equation").decode()
+    terms = equation.replace(" ", "").partition("->")[0].split(",")
+    if [len(term) for term in terms] != [each.ndim for each in operands] or "." in equation:
+        return math.prod(max(each.size, 1) for each in operands)
+    sizes: dict[str, int] = {}
+    for term, each in zip(terms, operands, strict=True):
+        sizes |= dict(zip(term, each.shape, strict=True))
+    return math.prod(sizes.values())
 
 
 def _work(node: onnx.NodeProto, operands: Sequence[Array], size: int) -> int:
@@ -202,15 +231,19 @@ def _work(node: onnx.NodeProto, operands: Sequence[Array], size: int) -> int:
         case "Gemm":
             return every + size * int(max(operands[0].shape))
         case "Einsum":
-            return math.prod(max(each.size, 1) for each in operands)
+            return every + _extents(node, operands)
         case "Resize":
             return every * INTERPOLATION
         case "ScatterElements" | "ScatterND":
-            return every * SCATTERING
+            return every + operands[2].size * SCATTERING
+        case "Conv":
+            return every + size * math.prod(operands[1].shape[1:]) * SLOW
     window = 1
     for entry in node.attribute:
         if entry.name in ("dilations", "kernel_shape", "output_shape", "pads", "strides"):
             window *= math.prod(max(abs(each), 1) for each in entry.ints)
+    if node.op_type in ("AveragePool", "LpPool", "MaxPool"):
+        return every + size * window * POOLING
     return every * max(window, every) * SLOW
 
 

@@ -36,6 +36,7 @@ class NoiseSource:
       contribute the signed c(s) with probability 1 / P: e has mean 0 and variance (2 / P) sum_s c(s)^2 /
       c(0)^2. Equal weights of n numbers, the largest case, have 4 n / (3 P), so at `ROWS` a deviation is
       typically off by a tenth; random weights have 4 / P.
+    - No number is beyond the largest of P, some 4.3 deviations, however many are taken.
 
     Args:
         model: of the parameters and keys.

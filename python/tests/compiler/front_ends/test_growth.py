@@ -231,3 +231,52 @@ def test_a_chain_is_simplified_in_steps_by_its_length(
     monkeypatch.setattr(Graph, "topological_order", counted)
     simplify(chain(build, 200, steps))
     assert len(orders) <= 20
+
+
+def test_long_texts_count_by_their_length(build: Build) -> None:
+    """Casts give all texts of an array one length."""
+    texts = np.asarray(["a" * 20_000, "b"], object)
+    nodes = [
+        node("Expand", ["texts", "shape"], ["a"]),
+        node("Cast", ["a"], ["b"], to=TensorProto.STRING),
+        node("Identity", ["x"], ["y"]),
+    ]
+    model = build(nodes, (4,), {"texts": texts, "shape": np.asarray([10_000, 2])})
+
+    def run() -> None:
+        with pytest.raises(RefusalError, match="elements"):
+            raise next(iter(import_model(load_model(model)).reasons))
+
+    bounded(run)
+
+
+@pytest.mark.parametrize(
+    ("steps", "arrays"),
+    [
+        (
+            [node("Resize", ["image", "", "", "sizes"], ["a"], mode="cubic")],
+            {"image": np.ones((1, 768, 14, 14), np.float32), "sizes": np.asarray([1, 768, 24, 24])},
+        ),
+        (
+            [node("Conv", ["image", "kernel"], ["a"])],
+            {"image": np.ones((1, 3, 32, 32), np.float32), "kernel": np.ones((8, 3, 3, 3), np.float32)},
+        ),
+        (
+            [node("MaxPool", ["image"], ["a"], kernel_shape=[2, 2])],
+            {"image": np.ones((1, 3, 64, 64), np.float32)},
+        ),
+        (
+            [node("Einsum", ["left", "right"], ["a"], equation="ij,jk->ik")],
+            {"left": np.ones((512, 256), np.float32), "right": np.ones((256, 512), np.float32)},
+        ),
+    ],
+)
+def test_constants_of_usual_models_are_computed(
+    build: Build, steps: list[onnx.NodeProto], arrays: dict[str, np.ndarray]
+) -> None:
+    nodes = [
+        *steps,
+        node("ReduceMean", ["a"], ["b"], keepdims=0),
+        node("Mul", ["x", "b"], ["y"]),
+    ]
+    assert not import_model(load_model(build(nodes, (4,), arrays))).reasons
