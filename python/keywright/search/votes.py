@@ -200,25 +200,7 @@ def from_estimator(
             f"accuracy={accuracy} is not a share of predictions from 0 to 1", what="accuracy", value=accuracy
         )
     name = type(estimator).__name__
-    if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
-        vectors, vote, metric = _neighbours(estimator, name)
-    elif name == "NearestCentroid":
-        if not np.array_equal(getattr(estimator, "priors", "uniform"), "uniform"):
-            raise SearchError(
-                f"{name} does not predict by its nearest vectors alone: it has priors; fit it without, or "
-                "compile LinearDiscriminantAnalysis",
-                code="estimator",
-            )
-        vectors, metric = _fitted(estimator, "centroids_", name), _metric(estimator.metric, 2, name)
-        vote = Vote(1, "uniform", _plain(estimator.classes_, name))
-    elif name in ("KMeans", "MiniBatchKMeans"):
-        vectors, metric = _fitted(estimator, "cluster_centers_", name), "euclidean"
-        vote = Vote(1, "uniform", list(range(len(vectors))))
-    else:
-        why, way = OTHERS.get(name, ("is not a model of neighbours or clusters", ""))
-        way = way or "compile it with keywright.compile"
-        raise SearchError(f"{name} {why}; {way}", code="estimator")
-    vectors = np.asarray(vectors, np.float64)
+    vectors, vote, metric = _read(estimator, name)
     samples, own = _samples(vectors, calibration, centres=not hasattr(estimator, "_fit_X"))
     most, reach, own_reach = largest_levels(vectors.shape[1], metric), 0.0, 0.0
     if metric == "euclidean" and samples.shape[1:] == vectors.shape[1:]:
@@ -243,6 +225,29 @@ def from_estimator(
     agreement = _agreement(estimator, index.quantisation, vectors, vote, samples, own)
     _judge(name, agreement, index.quantisation, accuracy, most, (reach, own_reach))
     return index, replace(vote, agreement=agreement.share)
+
+
+def _read(estimator: Any, name: str) -> tuple[NDArray[np.float64], Vote, Metric]:
+    """Return the vectors of an estimator, what decides of them, and their metric."""
+    if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
+        vectors, vote, metric = _neighbours(estimator, name)
+    elif name == "NearestCentroid":
+        if not np.array_equal(getattr(estimator, "priors", "uniform"), "uniform"):
+            raise SearchError(
+                f"{name} does not predict by its nearest vectors alone: it has priors; fit it without, or "
+                "compile LinearDiscriminantAnalysis",
+                code="estimator",
+            )
+        vectors, metric = _fitted(estimator, "centroids_", name), _metric(estimator.metric, 2, name)
+        vote = Vote(1, "uniform", _plain(estimator.classes_, name))
+    elif name in ("KMeans", "MiniBatchKMeans"):
+        vectors, metric = _fitted(estimator, "cluster_centers_", name), "euclidean"
+        vote = Vote(1, "uniform", list(range(len(vectors))))
+    else:
+        why, way = OTHERS.get(name, ("is not a model of neighbours or clusters", ""))
+        way = way or "compile it with keywright.compile"
+        raise SearchError(f"{name} {why}; {way}", code="estimator")
+    return np.asarray(vectors, np.float64), vote, metric
 
 
 def _samples(

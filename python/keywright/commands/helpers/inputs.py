@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.arrays import read_array, read_file
+from keywright.compiler import Program
 from keywright.compiler.front_ends import load_model, sample_shape
 from keywright.errors import FormatError, RefusalError
-from keywright.program.program import Program
 
 from .errors import CommandError
 
